@@ -3,8 +3,6 @@
 //!
 //! A protocol is a [`Subject`]. Checks know its machine as [`Erased`], and are compiled once.
 
-mod erased;
-
 pub mod arithmetic;
 pub mod cost;
 pub mod histograms;
@@ -22,12 +20,11 @@ use std::time::Duration;
 
 use tacit_net::{LinkModel, Party, memory};
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Call, Erased, Handle, Machine};
 use tacit_protocols::math::{BatchNorm, Channels, Elementary, Function, Statistics};
 pub use tacit_protocols::record::Noted;
 use tacit_protocols::record::{Recorder, calls_of};
 
-pub use erased::{Erased, Handle};
 pub use tacit_net::testing::run as run_on;
 
 /// After which a party that waits for a message fails.

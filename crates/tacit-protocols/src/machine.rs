@@ -7,7 +7,10 @@
 //! Tensors are row-major; a share knows its number of elements, not its shape: shapes belong to
 //! the plan.
 
+mod erased;
+
 use std::ops::Range;
+use std::sync::Arc;
 
 use tacit_net::Party;
 
@@ -18,6 +21,7 @@ use crate::math::Elementary;
 use crate::portions::{Ahead, Portions, begin_stage};
 use crate::{Error, pool};
 
+pub use erased::{Erased, Handle, Hidden};
 pub use tacit_algebra::{BatchMatMul, Conv2d, MatMul};
 
 /// The weights of a linear layer: secret, or known to every party.
@@ -26,7 +30,7 @@ pub enum Operand<S> {
     /// Shared like any other secret.
     Secret(S),
     /// Ring elements that every party knows.
-    Public(Vec<i64>),
+    Public(Arc<[i64]>),
 }
 
 impl<S> Operand<S> {
@@ -98,7 +102,7 @@ pub trait Machine: Sized {
     }
     /// An operand that every party knows, made only where it is needed.
     fn public_by(&mut self, values: impl FnOnce() -> Vec<i64>) -> Operand<Self::Share> {
-        Operand::Public(values())
+        Operand::Public(values().into())
     }
     /// Opens `x`; `None` for those outside the audience.
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error>;
@@ -234,7 +238,19 @@ pub trait Machine: Sized {
     /// The function of every element of `x`, whose numbers have the function's format, or widths if it
     /// is between such, and lie in its domain.
     fn function(&mut self, function: &Elementary, x: &Self::Share) -> Result<Self::Share, Error> {
-        function.apply(self, x)
+        match self.native(function, x) {
+            Some(own) => own,
+            None => function.apply(self, x),
+        }
+    }
+    /// [`Machine::function`] in the machine's own way; `None` where it has none: the
+    /// program of `math/` is taken, which all machines have in common.
+    fn native(
+        &mut self,
+        _function: &Elementary,
+        _x: &Self::Share,
+    ) -> Option<Result<Self::Share, Error>> {
+        None
     }
 }
 

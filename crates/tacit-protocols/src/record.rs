@@ -262,7 +262,7 @@ impl Machine for Recorder<'_> {
 
     /// What everybody knows decides on no call.
     fn public_by(&mut self, _: impl FnOnce() -> Vec<i64>) -> Operand<Noted> {
-        Operand::Public(Vec::new())
+        Operand::Public([].into())
     }
 
     /// Zeros, to all.

@@ -4,7 +4,7 @@
 //! process, by [`run_processes`] with every party a process joined by TLS on this machine, or by
 //! [`run_party`] as one organisation's party from its config file. Every party runs the same
 //! program (`job.rs`) and ends with a [`Report`]. [`train_local`] trains. [`Instance::start`] runs any other
-//! [`Program`] on a machine of the protocol that is chosen: what measures is made of it.
+//! program on a machine of the protocol that is chosen: what measures is made of it.
 //!
 //! # Parties stay up
 //!
@@ -78,7 +78,7 @@ pub use secret::Secret;
 pub use serve::{Id, Refused, ServeConfig, Service, Sharing, check_given};
 pub use session::{Session, run_local};
 pub use settings::{Network, Settings, asked_width};
-pub use systems::{OptionSpec, Program, SIGNS, protocols};
+pub use systems::{OptionSpec, SIGNS, protocols};
 pub use tacit_net::certs::{Certificate, generate_next};
 pub use tacit_net::{date, interrupt};
 pub use tacit_train::to_onnx;

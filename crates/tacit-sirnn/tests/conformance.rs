@@ -2,9 +2,10 @@
 
 use tacit_conformance::mixed::*;
 use tacit_conformance::views::{Look, Sharing, Words};
-use tacit_conformance::{Erased, Subject, arithmetic, cost, places, views, wire};
+use tacit_conformance::{Subject, arithmetic, cost, places, views, wire};
 use tacit_net::Party;
 use tacit_protocols::Error;
+use tacit_protocols::machine::Erased;
 use tacit_protocols::machine::{Audience, BatchMatMul, Bilinear, Call, MatMul};
 use tacit_protocols::math::{Kind, Span};
 use tacit_sirnn::{Options, PARTIES, Products, Sirnn, ot};
@@ -43,7 +44,7 @@ impl Subject for SirnnOver {
         (0, 0)
     }
     fn machine(&self, party: Party) -> Result<Erased, Error> {
-        Sirnn::new(party, self.0).map(Erased::native)
+        Sirnn::new(party, self.0).map(Erased::new)
     }
 }
 

@@ -124,7 +124,7 @@ pub fn bench(
             repeat: options.repeat.max(1),
             observe,
         };
-        instance.start(party, trial)
+        instance.start(party, |machine| trial.run(machine))
     })?;
     Ok(report(&case, chunks, (instance, settings), &ends))
 }
@@ -149,7 +149,7 @@ fn in_the_clear(case: &Case, chunks: Chunks, operands: &Operands) -> Result<Vec<
             repeat: 1,
             observe,
         };
-        instance.start(party, trial)
+        instance.start(party, |machine| trial.run(machine))
     })?;
     Ok(ends.swap_remove(0).result)
 }

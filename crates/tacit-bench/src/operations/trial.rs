@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use tacit_net::Phase;
 use tacit_protocols::lowered;
-use tacit_protocols::machine::{Audience, Call, Machine};
+use tacit_protocols::machine::{Audience, Call, Erased, Handle, Machine};
 use tacit_protocols::portions::level;
-use tacit_run::{Error, Metered, Observer, Program, Progress};
+use tacit_run::{Error, Metered, Observer, Progress};
 
 use super::case::{Case, Computed, Errors, Expected, Operands};
 use super::chunks::Chunks;
@@ -33,10 +33,9 @@ pub(super) struct Ending {
     pub errors: Errors,
 }
 
-impl Program for Trial<'_> {
-    type Output = Ending;
-
-    fn run<M: Machine>(mut self, machine: &mut M) -> Result<Ending, Error> {
+impl Trial<'_> {
+    /// Shares the operands, and runs chunk after chunk.
+    pub fn run(mut self, machine: &mut Erased) -> Result<Ending, Error> {
         let operands = self.share(machine)?;
         let mut costs = Vec::new();
         let (mut result, mut errors) = (Vec::new(), Errors::default());
@@ -57,11 +56,9 @@ impl Program for Trial<'_> {
             errors,
         })
     }
-}
 
-impl Trial<'_> {
     /// Shares the operands whole, outside the figures.
-    fn share<M: Machine>(&self, machine: &mut M) -> Result<[M::Share; 2], Error> {
+    fn share(&self, machine: &mut Erased) -> Result<[Handle; 2], Error> {
         machine.party().set_phase(Phase::Setup);
         machine.party().set_layer("operands");
         let lens = self.case.lens().unwrap_or_default();
@@ -73,10 +70,10 @@ impl Trial<'_> {
     }
 
     /// Prepares, runs and opens a chunk, of which `at` is the run's number and its own.
-    fn chunk<M: Machine>(
+    fn chunk(
         &mut self,
-        machine: &mut M,
-        operands: &[M::Share; 2],
+        machine: &mut Erased,
+        operands: &[Handle; 2],
         at: [usize; 2],
         chunk: Range<usize>,
     ) -> Result<([Metered; 2], Vec<i64>), Error> {
@@ -107,14 +104,14 @@ impl Trial<'_> {
     }
 
     /// What a chunk needs of the operands. Local.
-    fn cut<M: Machine>(
+    fn cut(
         &self,
-        machine: &mut M,
-        operands: &[M::Share; 2],
+        machine: &mut Erased,
+        operands: &[Handle; 2],
         chunk: &Range<usize>,
-    ) -> [M::Share; 2] {
+    ) -> [Handle; 2] {
         [0, 1].map(|which| {
-            let parts: Vec<M::Share> = (self.case.parts(which, chunk))
+            let parts: Vec<Handle> = (self.case.parts(which, chunk))
                 .map(|part| machine.slice(&operands[which], part))
                 .collect();
             machine.concat(&parts.iter().collect::<Vec<_>>())
@@ -149,7 +146,7 @@ impl Trial<'_> {
 }
 
 /// Opens a result to all, outside the figures.
-fn open<M: Machine>(machine: &mut M, computed: Computed<M>, n: usize) -> Result<Vec<i64>, Error> {
+fn open(machine: &mut Erased, computed: Computed<Erased>, n: usize) -> Result<Vec<i64>, Error> {
     let words = match computed {
         Computed::Words(words) => words,
         Computed::Bits(bits) => {

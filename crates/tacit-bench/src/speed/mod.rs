@@ -251,7 +251,7 @@ fn measured(
     );
     let ends = in_threads(mesh, &mut |_| true, |party, _| {
         let timed = Timed { probe, repeats };
-        instance.start(party, timed)
+        instance.start(party, |machine| timed.run(machine))
     })?;
     let slowest = |run: usize, phase: usize| {
         let of = |end: &Vec<[Metered; 4]>| end[run][phase].seconds;

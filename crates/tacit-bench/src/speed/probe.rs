@@ -4,13 +4,13 @@ use tacit_algebra::Prg;
 use tacit_net::Phase;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{
-    Audience, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand, Unverified,
+    Audience, Bilinear, Call, Conv2d, Erased, Handle, KeyBits, Machine, MatMul, Operand, Unverified,
 };
 use tacit_protocols::math::{Elementary, Format, Kind as Function};
 use tacit_protocols::portions::level;
 use tacit_protocols::record::{Noted, calls_of};
 use tacit_run::speeds::Kind;
-use tacit_run::{Error, Instance, Metered, Program};
+use tacit_run::{Error, Instance, Metered};
 
 /// The sizes of each kind: of one element hops alone are told.
 const SIZES: [usize; 6] = [1, 1 << 8, 1 << 11, 1 << 14, 1 << 17, 1 << 20];
@@ -313,15 +313,13 @@ pub(super) struct Timed<'a> {
     pub repeats: usize,
 }
 
-impl Program for Timed<'_> {
+impl Timed<'_> {
     /// The offline phase, the online phase, the checkpoint after it and the keys made before, of one run that warms
     /// up and of those that count.
-    type Output = Vec<[Metered; 4]>;
-
-    fn run<M: Machine>(self, machine: &mut M) -> Result<Vec<[Metered; 4]>, Error> {
+    pub fn run(self, machine: &mut Erased) -> Result<Vec<[Metered; 4]>, Error> {
         let first = machine.party().id() == 0;
         let mut prg = Prg::new([7; 16]);
-        let mut share = |machine: &mut M, n: usize| {
+        let mut share = |machine: &mut Erased, n: usize| {
             machine.party().set_phase(Phase::Setup);
             let small = |v: u64| (v % MAGNITUDE) as i64;
             let values: Option<Vec<i64>> =
@@ -334,14 +332,8 @@ impl Program for Timed<'_> {
             .map(|_| self.once(machine, &operands))
             .collect()
     }
-}
 
-impl Timed<'_> {
-    fn once<M: Machine>(
-        &self,
-        machine: &mut M,
-        operands: &[M::Share; 2],
-    ) -> Result<[Metered; 4], Error> {
+    fn once(&self, machine: &mut Erased, operands: &[Handle; 2]) -> Result<[Metered; 4], Error> {
         level(machine.party())?;
         let phases = [Phase::Offline, Phase::Setup];
         let before = phases.map(|phase| Metered::phase(machine.party(), phase));
@@ -354,15 +346,15 @@ impl Timed<'_> {
         let ready = self.probe.ready(machine, operands)?;
         machine.settle()?;
         let online = self.online(machine, |machine| self.probe.run(machine, operands, ready))?;
-        let checkpoint = self.online(machine, M::settle)?;
+        let checkpoint = self.online(machine, Erased::settle)?;
         Ok([offline, online, checkpoint, keys])
     }
 
     /// What a part of the online phase takes once all parties are there.
-    fn online<M: Machine, E: Into<Error>>(
+    fn online<E: Into<Error>>(
         &self,
-        machine: &mut M,
-        part: impl FnOnce(&mut M) -> Result<(), E>,
+        machine: &mut Erased,
+        part: impl FnOnce(&mut Erased) -> Result<(), E>,
     ) -> Result<Metered, Error> {
         level(machine.party())?;
         machine.party().set_phase(Phase::Online);

@@ -105,7 +105,7 @@ fn operands(
     bias: &[i64],
 ) -> Result<[Operand<Handle>; 2], Error> {
     if public {
-        return Ok([w, bias].map(|values| Operand::Public(values.to_vec())));
+        return Ok([w, bias].map(|values| Operand::Public(values.into())));
     }
     let last = machine.party().parties() - 1;
     let owns = machine.party().id() == last;

@@ -1,12 +1,13 @@
 //! One program for every call of the machine, on rows of secrets: each row holds the same number in
 //! every sample.
 
-use crate::{Erased, Handle, Noted, demand};
+use crate::{Noted, demand};
 use tacit_protocols::Error;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{
     BatchMatMul, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
+use tacit_protocols::machine::{Erased, Handle};
 use tacit_protocols::math::{self, TopK};
 
 /// Signs of numbers from -7 to 7, which every protocol takes over 5 bits and more.
@@ -244,8 +245,8 @@ impl Program {
                 let [a, b] = [row(m, 0), row(m, 1)];
                 let sum = m.add(&a, &b);
                 match self {
-                    Program::Public => m.mul(&sum, &Operand::Public(vec![3; n]), 0),
-                    Program::PublicTruncated => m.mul(&sum, &Operand::Public(vec![1; n]), 2),
+                    Program::Public => m.mul(&sum, &Operand::Public(vec![3; n].into()), 0),
+                    Program::PublicTruncated => m.mul(&sum, &Operand::Public(vec![1; n].into()), 2),
                     _ => m.truncate(&sum, 2),
                 }
             }

@@ -9,10 +9,11 @@ use super::openings::Sharing;
 use super::programs::Program;
 use super::rows::{N, Row, Words, bits_of, cut, dealer, decode, planes};
 use crate::knowledge::{generator, recorded};
-use crate::{Erased, Handle, Subject, run_on};
+use crate::{Subject, run_on};
 use tacit_net::testing::Recorder;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Machine};
+use tacit_protocols::machine::{Erased, Handle};
 
 /// What is looked at of a protocol.
 #[derive(Clone, Copy, Debug)]

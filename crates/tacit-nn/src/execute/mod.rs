@@ -81,8 +81,8 @@ fn share_layer<M: Machine>(
             .ok_or_else(|| Error::Invalid("a public weight was not opened to all".into()))?;
         let rest = values.split_off(factors);
         return Ok(Operands {
-            factors: some(factors > 0, Operand::Public(values)),
-            terms: some(terms > 0, Operand::Public(rest)),
+            factors: some(factors > 0, Operand::Public(values.into())),
+            terms: some(terms > 0, Operand::Public(rest.into())),
         });
     }
     let mut first = machine.slice(&shared, 0..factors);

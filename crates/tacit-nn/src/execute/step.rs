@@ -159,7 +159,7 @@ impl<S: Clone> Step<'_, S> {
         if let Some(terms) = &self.weights.terms {
             let terms = match self.spread(machine, terms, channel) {
                 Operand::Secret(share) => share,
-                Operand::Public(values) => machine.constant_by(n, || values),
+                Operand::Public(values) => machine.constant_by(n, || values.to_vec()),
             };
             y = machine.add(&y, &terms);
         }

@@ -12,7 +12,9 @@ use std::ops::Range;
 use tacit_algebra::{Buffer, Ring, vec};
 use tacit_net::{Party, Phase};
 
-use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::machine::{
+    Audience, Bilinear, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved,
+};
 use crate::message::Message;
 use crate::portions::Ahead;
 use crate::replicated::Words;
@@ -73,6 +75,14 @@ fn expect(what: &str, given: usize, wanted: usize) -> Result<(), Error> {
     Err(Error::Invalid(format!(
         "{what}: {wanted} elements are needed, {given} were given"
     )))
+}
+
+/// A party's machine over the ring of 32 or 64 bits.
+pub fn machine(bits: u32, party: Party) -> Erased {
+    match bits {
+        32 => Erased::new(Clear::<u32>::new(party)),
+        _ => Erased::new(Clear::<u64>::new(party)),
+    }
 }
 
 impl<R: Ring> Machine for Clear<R> {

@@ -56,7 +56,7 @@ pub use options::{Comparison, Options, Security};
 
 use crate::Error;
 use crate::bilinear::Bilinear;
-use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::machine::{Audience, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved};
 use crate::pool;
 use crate::replicated::Replicated;
 use crate::signs::Signs;
@@ -105,6 +105,22 @@ impl<R: Ring> Falcon<R> {
     fn settled<T>(&mut self, result: T) -> Result<T, Error> {
         self.settle_many()?;
         Ok(result)
+    }
+}
+
+/// A party's machine over the ring of 32 or 64 bits.
+pub fn machine(bits: u32, party: Party, options: Options) -> Result<Erased, Error> {
+    match bits {
+        32 => Falcon::<u32>::new(party, options).map(Erased::new),
+        _ => Falcon::<u64>::new(party, options).map(Erased::new),
+    }
+}
+
+/// The declared cost over the ring of 32 or 64 bits.
+pub fn cost(bits: u32, options: Options) -> Box<dyn CostModel> {
+    match bits {
+        32 => Box::new(FalconCost::<u32>::new(options)),
+        _ => Box::new(FalconCost::<u64>::new(options)),
     }
 }
 

@@ -157,7 +157,7 @@ impl InverseSqrt {
         first: Vec<i64>,
     ) -> Result<M::Share, Error> {
         let mut y = machine.constant(&first);
-        let mut factor = Operand::Public(first);
+        let mut factor = Operand::Public(first.into());
         for _ in 0..self.steps() {
             let x = machine.mul(v, &factor, self.normal.inner)?;
             let r = self.residue(machine, &x, &factor)?;

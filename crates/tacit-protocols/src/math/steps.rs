@@ -97,7 +97,13 @@ impl<S: Clone> Reached<S> {
             k: self.levels,
             n: rows[0].len(),
         };
-        let first = Operand::Public(rows[0].clone());
-        machine.matmul(&self.bits, &Operand::Public(jumps), Some(&first), shape, 0)
+        let first = Operand::Public(rows[0].as_slice().into());
+        machine.matmul(
+            &self.bits,
+            &Operand::Public(jumps.into()),
+            Some(&first),
+            shape,
+            0,
+        )
     }
 }

@@ -216,7 +216,7 @@ impl TopK {
             k: each,
             n: size,
         };
-        let later = Operand::Public(later);
+        let later = Operand::Public(later.into());
         machine.matmul(&first, &beaten, Some(&later), shape, 0)
     }
 }

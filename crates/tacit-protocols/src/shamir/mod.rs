@@ -52,7 +52,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tacit_algebra::Buffer;
-use tacit_algebra::mersenne::{Field, Matrix, buffer, from_wire, to_wire};
+use tacit_algebra::mersenne::{F31, F61, Field, Matrix, buffer, from_wire, to_wire};
 use tacit_net::{Party, Phase};
 
 pub use cost::ShamirCost;
@@ -62,7 +62,7 @@ pub use relu::TwoLayer;
 
 use crate::Error;
 use crate::bilinear::Bilinear;
-use crate::machine::{Audience, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::machine::{Audience, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved};
 use crate::message::{Elements, Message};
 use crate::portions::Ahead;
 use deal::{Dealing, Streams};
@@ -223,6 +223,22 @@ impl<F: Field> Shamir<F> {
         let value = buffer::combine(&self.points.at_zero_t, &rows);
         Ok(Some(self.opened(&value)))
     }
+}
+
+/// A party's machine over the field of 31 or 61 bits.
+pub fn machine(bits: u32, party: Party, options: &Options) -> Result<Erased, Error> {
+    match bits {
+        31 => Shamir::<F31>::new(party, options).map(Erased::new),
+        _ => Shamir::<F61>::new(party, options).map(Erased::new),
+    }
+}
+
+/// The declared cost between so many parties over the field of 31 or 61 bits.
+pub fn cost(bits: u32, parties: usize, options: &Options) -> Result<Box<dyn CostModel>, Error> {
+    Ok(match bits {
+        31 => Box::new(ShamirCost::<F31>::new(parties, options)?),
+        _ => Box::new(ShamirCost::<F61>::new(parties, options)?),
+    })
 }
 
 impl<F: Field> Machine for Shamir<F> {

@@ -2,7 +2,7 @@
 
 use tacit_algebra::Ring;
 use tacit_algebra::mersenne::Field;
-use tacit_conformance::{Erased, Subject};
+use tacit_conformance::Subject;
 use tacit_net::{LinkModel, Party};
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor;
@@ -10,6 +10,7 @@ use tacit_protocols::bicoptor::rss::BicoptorRss;
 use tacit_protocols::bicoptor::ubl::Ubl;
 use tacit_protocols::clear::Clear;
 use tacit_protocols::falcon::{self, Falcon, PARTIES, Security, Truncation};
+use tacit_protocols::machine::Erased;
 use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
 
 /// Falcon over the ring `R`.

@@ -5,33 +5,17 @@ use tacit_nn::Plan;
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{Batch, Operands, execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::Roles;
-use tacit_protocols::machine::{Audience, Machine};
+use tacit_protocols::machine::{Audience, Erased, Handle, Machine};
 use tacit_protocols::portions::Portions;
 
 use super::served::{Served, Serving};
 use super::{Observer, Progress};
 use crate::Error;
 use crate::record::{Ledger, hearers};
-use crate::systems::{Portable, Taker};
 use crate::totals::{Metered, Totals, exchange};
 
 /// What a prediction opens to this party, and what all metered of it.
 pub(crate) type Answered = (Option<Vec<i64>>, Vec<Totals>);
-
-/// A machine of any protocol that holds a model.
-pub(crate) trait Host: Send {
-    fn party(&mut self) -> &mut Party;
-
-    /// Answers one request. After an error, of which the others are told, there are no more.
-    fn predict(&mut self, prediction: Prediction) -> Result<Answered, Error>;
-
-    /// Answers a batch of requests of clients: this party's part of the answer to each. After an error,
-    /// of which the others are told, there are no more.
-    fn serve(&mut self, served: Served) -> Result<Vec<Vec<u8>>, Error>;
-
-    /// Makes material for what clients will ask.
-    fn fill(&mut self, serving: Serving) -> Result<(), Error>;
-}
 
 /// Shares a model's weights on a machine, and keeps both.
 pub(crate) struct Load<'a> {
@@ -43,7 +27,17 @@ pub(crate) struct Load<'a> {
 }
 
 impl Load<'_> {
-    fn share<M: Machine>(&mut self, machine: &mut M) -> Result<Vec<Operands<M::Share>>, Error> {
+    /// Shares the weights, and keeps the machine with them.
+    pub fn onto(mut self, mut machine: Erased) -> Result<Host, Error> {
+        let weights = self.share(&mut machine);
+        Ok(Host {
+            weights: weights.inspect_err(|error| error.tell(machine.party()))?,
+            machine,
+            demand: Demand::default(),
+        })
+    }
+
+    fn share(&mut self, machine: &mut Erased) -> Result<Vec<Operands<Handle>>, Error> {
         let parties = machine.party().parties();
         let mut share = || share_weights(self.plan, machine, self.roles, self.weights);
         Ok(match self.plan.public_model {
@@ -56,56 +50,34 @@ impl Load<'_> {
     }
 }
 
-impl Taker for Load<'_> {
-    type Output = Box<dyn Host>;
-
-    fn take<M: Portable>(mut self, mut machine: M) -> Result<Box<dyn Host>, Error> {
-        match self.share(&mut machine) {
-            Ok(weights) => Ok(Box::new(Loaded {
-                machine,
-                weights,
-                demand: Demand::default(),
-            })),
-            Err(error) => {
-                error.tell(machine.party());
-                Err(error)
-            }
-        }
-    }
-}
-
-struct Loaded<M: Machine> {
-    machine: M,
-    weights: Vec<Operands<M::Share>>,
+/// A machine that holds a model.
+pub(crate) struct Host {
+    machine: Erased,
+    weights: Vec<Operands<Handle>>,
     demand: Demand,
 }
 
-impl<M: Portable> Host for Loaded<M> {
-    fn party(&mut self) -> &mut Party {
+impl Host {
+    /// This party's identity, links and meters.
+    pub fn party(&mut self) -> &mut Party {
         self.machine.party()
     }
 
-    fn predict(&mut self, prediction: Prediction) -> Result<Answered, Error> {
-        let Loaded {
-            machine,
-            weights,
-            demand,
-        } = self;
-        let ended = prediction.run(machine, weights, demand);
+    /// Answers one request. After an error, of which the others are told, there are no more.
+    pub fn predict(&mut self, prediction: Prediction) -> Result<Answered, Error> {
+        let ended = prediction.run(&mut self.machine, &self.weights, &mut self.demand);
         ended.inspect_err(|error| error.tell(self.machine.party()))
     }
 
-    fn serve(&mut self, served: Served) -> Result<Vec<Vec<u8>>, Error> {
-        let Loaded {
-            machine,
-            weights,
-            demand,
-        } = self;
-        let ended = served.run(machine, weights, demand);
+    /// Answers a batch of requests of clients: this party's part of the answer to each. After an error,
+    /// of which the others are told, there are no more.
+    pub fn serve(&mut self, served: Served) -> Result<Vec<Vec<u8>>, Error> {
+        let ended = served.run(&mut self.machine, &self.weights, &mut self.demand);
         ended.inspect_err(|error| error.tell(self.machine.party()))
     }
 
-    fn fill(&mut self, serving: Serving) -> Result<(), Error> {
+    /// Makes material for what clients will ask.
+    pub fn fill(&mut self, serving: Serving) -> Result<(), Error> {
         let ended = serving.fill(&mut self.machine, &mut self.demand);
         ended.inspect_err(|error| error.tell(self.machine.party()))
     }
@@ -121,11 +93,11 @@ const SIZES: usize = 32;
 
 impl Demand {
     /// Of `n` items of a plan, with at most `most` bytes of material at a time.
-    pub fn of<M: Machine>(
+    pub fn of(
         &mut self,
         n: usize,
         (plan, roles, most): (&Plan, &Roles, u64),
-        machine: &M,
+        machine: &Erased,
     ) -> Result<(Batch, Portions), Error> {
         if let Some((_, items, portions)) = self.0.iter().find(|(known, ..)| *known == n) {
             return Ok((items.clone(), portions.clone()));
@@ -156,10 +128,10 @@ pub(crate) struct Prediction<'a> {
 }
 
 impl Prediction<'_> {
-    pub fn run<M: Machine>(
+    pub fn run(
         mut self,
-        machine: &mut M,
-        weights: &[Operands<M::Share>],
+        machine: &mut Erased,
+        weights: &[Operands<Handle>],
         demand: &mut Demand,
     ) -> Result<Answered, Error> {
         let parties = machine.party().parties();

@@ -25,7 +25,7 @@ pub(crate) struct Joined {
     digest: String,
     /// Bytes of correlated randomness that an item takes.
     material: u64,
-    pub(super) host: Box<dyn Host>,
+    pub(super) host: Host,
     /// The number of the last request.
     number: u64,
 }
@@ -72,7 +72,7 @@ impl Joined {
             ledger: &mut trace.ledger,
         };
         let instance = terms.instance.comparing(plan.compare_bits);
-        let made = instance.make(party, load);
+        let made = instance.make(party).and_then(|machine| load.onto(machine));
         let mut joined = Joined {
             host: made.map_err(|e| e.after(&trace.ledger))?,
             terms: terms.clone(),

@@ -4,7 +4,7 @@ use tacit_net::Phase;
 use tacit_nn::Plan;
 use tacit_nn::execute::{Operands, begin_batch, execute, hand_out, take_input, to_hand_out};
 use tacit_nn::plan::Roles;
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 
 use super::host::Demand;
 use crate::Error;
@@ -31,7 +31,7 @@ pub(crate) struct Served<'a> {
 
 impl Serving<'_> {
     /// Makes the material of `ahead` items, behind all that lies ready.
-    pub fn fill<M: Machine>(&self, machine: &mut M, demand: &mut Demand) -> Result<(), Error> {
+    pub fn fill(&self, machine: &mut Erased, demand: &mut Demand) -> Result<(), Error> {
         let (_, portions) = demand.of(self.ahead, self.asked(), machine)?;
         for calls in portions.calls() {
             machine.settle()?;
@@ -49,10 +49,10 @@ impl Serving<'_> {
 impl Served<'_> {
     /// This party's part of each answer. Material that lies ready is used first and in order: items go by as
     /// many as it was made for, the last ones filled up with zeros; those that are left go together.
-    pub fn run<M: Machine>(
+    pub fn run(
         self,
-        machine: &mut M,
-        weights: &[Operands<M::Share>],
+        machine: &mut Erased,
+        weights: &[Operands<Handle>],
         demand: &mut Demand,
     ) -> Result<Vec<Vec<u8>>, Error> {
         let items: Vec<usize> = self.requests.iter().map(|(items, _)| *items).collect();
@@ -78,14 +78,14 @@ impl Served<'_> {
     }
 
     /// What is opened of `n` items from the `first` on.
-    fn part<M: Machine>(
+    fn part(
         &self,
-        machine: &mut M,
-        weights: &[Operands<M::Share>],
+        machine: &mut Erased,
+        weights: &[Operands<Handle>],
         demand: &mut Demand,
-        (x, first, n): (&M::Share, usize, usize),
+        (x, first, n): (&Handle, usize, usize),
         ready: bool,
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let Serving { plan, ahead, .. } = self.serving;
         let each = plan.input_len();
         let mut part = machine.slice(x, first * each..(first + n) * each);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use tacit_net::{LinkModel, Phase, memory};
-use tacit_protocols::machine::{Call, CostModel};
+use tacit_protocols::machine::{Call, CostModel, Machine};
 use tacit_protocols::{Cost, lowered};
 
 use super::{expected, phase};
@@ -14,7 +14,6 @@ use crate::job::{Contribution, Planned, settle};
 use crate::local::{in_threads, local_terms};
 use crate::report::PhaseReport;
 use crate::speeds::Speeds;
-use crate::systems::{Portable, Taker};
 use crate::terms::Terms;
 use crate::totals::Metered;
 use crate::{Error, Settings, Tensor};
@@ -90,17 +89,8 @@ fn begun(planned: Planned, instance: &Instance, terms: &Terms) -> Result<Vec<Met
         };
         let agreed = settle(Agreement::new(&mut party), terms, brings);
         agreed.inspect_err(|error| error.tell(&mut party))?;
-        instance.make(party, Begun)
+        instance.start(party, |machine| {
+            Ok(Metered::phase(machine.party(), Phase::Setup))
+        })
     })
-}
-
-/// Reads what a machine took until it was there.
-struct Begun;
-
-impl Taker for Begun {
-    type Output = Metered;
-
-    fn take<M: Portable>(self, mut machine: M) -> Result<Metered, Error> {
-        Ok(Metered::phase(machine.party(), Phase::Setup))
-    }
 }

@@ -151,7 +151,7 @@ impl Service {
             ledger: &mut trace.ledger,
         };
         let instance = terms.instance.comparing(plan.compare_bits);
-        let mut host = instance.make(party, load)?;
+        let mut host = load.onto(instance.make(party)?)?;
         let names = [digest, committed, name];
         let announced = self.announce(session, &plan, (terms, us), names);
         announced.inspect_err(|error| error.tell(host.party()))?;
@@ -162,7 +162,7 @@ impl Service {
             portion: terms.portion,
             ahead,
         };
-        let ended = self.answer_all(session, &mut *host, serving, (terms, most), trace);
+        let ended = self.answer_all(session, &mut host, serving, (terms, most), trace);
         ended.inspect_err(|error| error.tell(host.party()))
     }
 
@@ -242,7 +242,7 @@ impl Service {
     fn answer_all(
         &self,
         session: usize,
-        host: &mut dyn Host,
+        host: &mut Host,
         serving: Serving,
         (terms, most): (&Terms, usize),
         trace: &mut Trace,

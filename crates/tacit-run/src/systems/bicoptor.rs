@@ -3,13 +3,11 @@
 use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
-use tacit_protocols::bicoptor::rss::{BicoptorRss, RssCost};
-use tacit_protocols::bicoptor::ubl::{Ubl, UblCost};
-use tacit_protocols::bicoptor::{self, Comparison, Form, PARTIES};
-use tacit_protocols::machine::CostModel;
+use tacit_protocols::bicoptor::{self, Comparison, Form, PARTIES, rss, ubl};
+use tacit_protocols::machine::{CostModel, Erased};
 
 use super::option::options;
-use super::{Taken, Taker, System, SystemOptions};
+use super::{System, SystemOptions};
 use crate::instance::{Instance, Tolerance};
 use crate::{Error, Protocol};
 
@@ -74,23 +72,19 @@ impl System for Options {
         })
     }
 
-    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
-        let options = self.of(instance);
-        match (self.sharing, instance.width) {
-            (Sharing::Ubl, 32) => taker.take(Ubl::<u32>::new(party, options)?),
-            (Sharing::Ubl, _) => taker.take(Ubl::<u64>::new(party, options)?),
-            (Sharing::Rss, 32) => taker.take(BicoptorRss::<u32>::new(party, options)?),
-            (Sharing::Rss, _) => taker.take(BicoptorRss::<u64>::new(party, options)?),
-        }
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+        let (bits, options) = (instance.width, self.of(instance));
+        Ok(match self.sharing {
+            Sharing::Ubl => ubl::machine(bits, party, options)?,
+            Sharing::Rss => rss::machine(bits, party, options)?,
+        })
     }
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
-        let options = self.of(instance);
-        Ok(match (self.sharing, instance.width) {
-            (Sharing::Ubl, 32) => Box::new(UblCost::<u32>::new(options)),
-            (Sharing::Ubl, _) => Box::new(UblCost::<u64>::new(options)),
-            (Sharing::Rss, 32) => Box::new(RssCost::<u32>::new(options)),
-            (Sharing::Rss, _) => Box::new(RssCost::<u64>::new(options)),
+        let (bits, options) = (instance.width, self.of(instance));
+        Ok(match self.sharing {
+            Sharing::Ubl => ubl::cost(bits, options),
+            Sharing::Rss => rss::cost(bits, options),
         })
     }
 }

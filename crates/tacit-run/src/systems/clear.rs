@@ -2,11 +2,11 @@
 
 use tacit_client::Scheme;
 use tacit_net::Party;
-use tacit_protocols::clear::{Clear, ClearCost};
-use tacit_protocols::machine::CostModel;
+use tacit_protocols::clear::{self, ClearCost};
+use tacit_protocols::machine::{CostModel, Erased};
 
 use super::option::options;
-use super::{Taken, Taker, System, SystemOptions};
+use super::{System, SystemOptions};
 use crate::instance::Instance;
 use crate::{Error, Protocol};
 
@@ -32,11 +32,8 @@ impl System for Options {
         None
     }
 
-    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
-        match instance.width {
-            32 => taker.take(Clear::<u32>::new(party)),
-            _ => taker.take(Clear::<u64>::new(party)),
-        }
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+        Ok(clear::machine(instance.width, party))
     }
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {

@@ -3,11 +3,11 @@
 use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
-use tacit_protocols::falcon::{self, Comparison, Falcon, FalconCost, PARTIES, Security};
-use tacit_protocols::machine::CostModel;
+use tacit_protocols::falcon::{self, Comparison, PARTIES, Security};
+use tacit_protocols::machine::{CostModel, Erased};
 
 use super::option::options;
-use super::{Taken, Taker, System, SystemOptions};
+use super::{System, SystemOptions};
 use crate::instance::{Instance, Tolerance};
 use crate::{Error, Protocol};
 
@@ -74,20 +74,12 @@ impl System for Options {
         Some(Scheme::Replicated { bits })
     }
 
-    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
-        let options = self.of(instance);
-        match instance.width {
-            32 => taker.take(Falcon::<u32>::new(party, options)?),
-            _ => taker.take(Falcon::<u64>::new(party, options)?),
-        }
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+        Ok(falcon::machine(instance.width, party, self.of(instance))?)
     }
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
-        let options = self.of(instance);
-        Ok(match instance.width {
-            32 => Box::new(FalconCost::<u32>::new(options)),
-            _ => Box::new(FalconCost::<u64>::new(options)),
-        })
+        Ok(falcon::cost(instance.width, self.of(instance)))
     }
 }
 

@@ -16,38 +16,13 @@ use serde_json::Value;
 use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::Truncation;
-use tacit_protocols::machine::{CostModel, Machine};
+use tacit_protocols::machine::{CostModel, Erased, Machine};
 use tacit_protocols::signs::Signs;
 
 use crate::instance::{Instance, Tolerance};
 use crate::{Error, Protocol, Settings};
 pub use option::OptionSpec;
 pub(crate) use option::{SystemOptions, Values};
-
-/// What a party does once its machine is there.
-pub trait Program {
-    /// What it ends with.
-    type Output;
-
-    /// Does it.
-    fn run<M: Machine>(self, machine: &mut M) -> Result<Self::Output, Error>;
-}
-
-/// A machine that one thread may hand to another.
-pub(crate) trait Portable: Machine<Share: Send> + Send + 'static {}
-
-impl<M: Machine<Share: Send> + Send + 'static> Portable for M {}
-
-/// What takes a party's machine, to keep it or to run a program on it.
-pub(crate) trait Taker {
-    /// What it ends with.
-    type Output;
-
-    fn take<M: Portable>(self, machine: M) -> Result<Self::Output, Error>;
-}
-
-/// What it ends with.
-type Taken<T> = Result<<T as Taker>::Output, Error>;
 
 /// A protocol with its options chosen.
 trait System: SystemOptions {
@@ -69,8 +44,8 @@ trait System: SystemOptions {
     /// How clients that are no party share their inputs; `None` where that would protect nothing.
     fn scheme(&self, instance: &Instance) -> Option<Scheme>;
 
-    /// Makes the party's machine for the instance's width and hands it over.
-    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T>;
+    /// Makes the party's machine for the instance's width.
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error>;
 
     /// The declared cost.
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error>;
@@ -86,22 +61,15 @@ impl From<Truncation> for Tolerance {
     }
 }
 
-/// A program whose party tells the others why it stops, if it fails.
-struct Telling<P>(P);
-
-impl<P: Program> Taker for Telling<P> {
-    type Output = P::Output;
-
-    fn take<M: Portable>(self, mut machine: M) -> Result<P::Output, Error> {
-        let ended = self.0.run(&mut machine);
-        ended.inspect_err(|error| error.tell(machine.party()))
-    }
-}
-
 impl Instance {
-    /// Makes the party's machine and runs the program on it.
-    pub fn start<P: Program>(&self, party: Party, program: P) -> Result<P::Output, Error> {
-        self.make(party, Telling(program))
+    /// Makes the party's machine and runs the program on it, whose error the others are told.
+    pub fn start<T>(
+        &self,
+        party: Party,
+        program: impl FnOnce(&mut Erased) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut machine = self.make(party)?;
+        program(&mut machine).inspect_err(|error| error.tell(machine.party()))
     }
 }
 
@@ -151,10 +119,10 @@ macro_rules! systems {
         }
 
         impl Instance {
-            /// Makes the party's machine and hands it over.
-            pub(crate) fn make<T: Taker>(&self, party: Party, taker: T) -> Taken<T> {
+            /// Makes the party's machine.
+            pub(crate) fn make(&self, party: Party) -> Result<Erased, Error> {
                 match self.options {
-                    $(Chosen::$System(options) => options.start(self, party, taker),)+
+                    $(Chosen::$System(options) => options.start(self, party),)+
                 }
             }
 

@@ -1,13 +1,12 @@
 //! Liu et al.'s protocols over Shamir's sharing, between many parties.
 
-use tacit_algebra::mersenne::{F31, F61};
 use tacit_client::Scheme;
 use tacit_net::Party;
-use tacit_protocols::machine::CostModel;
-use tacit_protocols::shamir::{self, Comparison, MAX_PARTIES, Opening, Shamir, ShamirCost};
+use tacit_protocols::machine::{CostModel, Erased};
+use tacit_protocols::shamir::{self, Comparison, MAX_PARTIES, Opening};
 
 use super::option::{Count, options};
-use super::{Taken, Taker, System, SystemOptions};
+use super::{System, SystemOptions};
 use crate::instance::{Instance, Tolerance};
 use crate::{Error, Protocol};
 
@@ -80,20 +79,13 @@ impl System for Options {
         })
     }
 
-    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
-        let options = self.of(instance);
-        match instance.width {
-            31 => taker.take(Shamir::<F31>::new(party, &options)?),
-            _ => taker.take(Shamir::<F61>::new(party, &options)?),
-        }
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+        Ok(shamir::machine(instance.width, party, &self.of(instance))?)
     }
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {
-        let (parties, options) = (instance.parties, self.of(instance));
-        Ok(match instance.width {
-            31 => Box::new(ShamirCost::<F31>::new(parties, &options)?),
-            _ => Box::new(ShamirCost::<F61>::new(parties, &options)?),
-        })
+        let options = self.of(instance);
+        Ok(shamir::cost(instance.width, instance.parties, &options)?)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use tacit_client::Scheme;
 use tacit_net::Party;
-use tacit_protocols::machine::CostModel;
+use tacit_protocols::machine::{CostModel, Erased};
 use tacit_sirnn::ot::Kind;
 use tacit_sirnn::{self as sirnn, PARTIES, Products, Sirnn, SirnnCost};
 
 use super::option::options;
-use super::{Taken, Taker, System, SystemOptions};
+use super::{System, SystemOptions};
 use crate::instance::Instance;
 use crate::{Error, Protocol};
 
@@ -54,8 +54,8 @@ impl System for Options {
         Some(Scheme::Pair { bits })
     }
 
-    fn start<T: Taker>(&self, instance: &Instance, party: Party, taker: T) -> Taken<T> {
-        taker.take(Sirnn::new(party, self.of(instance))?)
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+        Ok(Erased::new(Sirnn::new(party, self.of(instance))?))
     }
 
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error> {

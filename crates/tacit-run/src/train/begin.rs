@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 use tacit_train::{Coin, Fixed, Network, State};
 use zeroize::Zeroizing;
 
@@ -32,7 +32,7 @@ pub(crate) struct Identity<'a> {
 
 impl Job<'_> {
     /// The checkpoints, if they are wanted. Parties of different trainings have none in common.
-    pub(super) fn keeper<M: Machine>(&self, machine: &mut M) -> Result<Option<Keeper>, Error> {
+    pub(super) fn keeper(&self, machine: &mut Erased) -> Result<Option<Keeper>, Error> {
         let Some(options) = &self.options.checkpoint else {
             return Ok(None);
         };
@@ -63,11 +63,11 @@ impl Job<'_> {
 
     /// The state of the newest checkpoint that all parties have, or a new one; which it is they agree
     /// on.
-    pub(super) fn begin<M: Machine>(
+    pub(super) fn begin(
         &mut self,
-        machine: &mut M,
+        machine: &mut Erased,
         keeper: Option<&Keeper>,
-    ) -> Result<(State<M::Share>, Position), Error> {
+    ) -> Result<(State<Handle>, Position), Error> {
         let found = keeper
             .map(Keeper::positions)
             .transpose()?
@@ -90,7 +90,7 @@ impl Job<'_> {
     }
 
     /// The starting weights, shared by the model's owner.
-    fn fresh<M: Machine>(&self, machine: &mut M) -> Result<State<M::Share>, Error> {
+    fn fresh(&self, machine: &mut Erased) -> Result<State<Handle>, Error> {
         let owns = machine.party().id() == self.receiver;
         let start = match (owns, self.start) {
             (true, Some(start)) => Some(start.to_vec()),
@@ -109,7 +109,7 @@ impl Job<'_> {
             parameters.push(share);
         }
         let lens: Vec<usize> = parameters.iter().map(|p| machine.len(p)).collect();
-        let mut none = || -> Vec<M::Share> {
+        let mut none = || -> Vec<Handle> {
             let zeros = lens.iter().map(|n| machine.constant(&vec![0; *n]));
             zeros.collect()
         };
@@ -124,12 +124,12 @@ impl Job<'_> {
         })
     }
 
-    fn restored<M: Machine>(
+    fn restored(
         &self,
-        machine: &mut M,
+        machine: &mut Erased,
         shares: &[Zeroizing<Vec<u8>>],
         steps: usize,
-    ) -> Result<State<M::Share>, Error> {
+    ) -> Result<State<Handle>, Error> {
         let all = self.training.network.parameters();
         let squares = self.training.optimiser.has_squares();
         if shares.len() != (2 + usize::from(squares)) * all.len() {
@@ -138,7 +138,7 @@ impl Job<'_> {
         }
         let (first, rest) = shares.split_at(all.len());
         let (second, third) = rest.split_at(all.len());
-        let mut load = |bytes: &[Zeroizing<Vec<u8>>]| -> Result<Vec<M::Share>, Error> {
+        let mut load = |bytes: &[Zeroizing<Vec<u8>>]| -> Result<Vec<Handle>, Error> {
             let pairs = all.iter().zip(bytes);
             pairs
                 .map(|(p, bytes)| Ok(machine.load(p.len, bytes)?))
@@ -226,10 +226,10 @@ fn coin(run: &str) -> Coin {
 }
 
 /// Writes this party's shares.
-pub(super) fn keep<M: Machine>(
-    machine: &mut M,
+pub(super) fn keep(
+    machine: &mut Erased,
     keeper: &Keeper,
-    state: &State<M::Share>,
+    state: &State<Handle>,
     position: &Position,
 ) -> Result<(), Error> {
     let all = state.parameters.iter().chain(&state.velocity);

@@ -1,6 +1,6 @@
 //! Shared items, in pieces so that no vector holds all of them twice.
 
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 use tacit_train::Fixed;
 
 use super::Dataset;
@@ -11,8 +11,8 @@ use crate::Error;
 const PIECE: usize = 1 << 22;
 
 /// Items of all owners, one set after the other.
-pub(super) struct Items<S> {
-    pieces: Vec<S>,
+pub(super) struct Items {
+    pieces: Vec<Handle>,
     /// The number of the first item of each piece.
     starts: Vec<usize>,
     /// Elements of an item.
@@ -21,10 +21,10 @@ pub(super) struct Items<S> {
     pub len: usize,
 }
 
-impl<S: Clone> Items<S> {
+impl Items {
     /// Shares the parts, of which each owner knows its own; `of` picks items or targets.
-    pub fn share<M: Machine<Share = S>>(
-        machine: &mut M,
+    pub fn share(
+        machine: &mut Erased,
         fixed: Fixed,
         parts: &[Part],
         width: usize,
@@ -58,14 +58,14 @@ impl<S: Clone> Items<S> {
     }
 
     /// Some items, one after the other. Local.
-    pub fn pick<M: Machine<Share = S>>(&self, machine: &mut M, numbers: &[u32]) -> S {
+    pub fn pick(&self, machine: &mut Erased, numbers: &[u32]) -> Handle {
         let item = |number: &u32| {
             let number = *number as usize;
             let piece = self.starts.partition_point(|start| *start <= number) - 1;
             let at = (number - self.starts[piece]) * self.width;
             (piece, at..at + self.width)
         };
-        let parts: Vec<S> = numbers
+        let parts: Vec<Handle> = numbers
             .iter()
             .map(item)
             .map(|(piece, range)| machine.slice(&self.pieces[piece], range))

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use tacit_net::{Party, Phase};
-use tacit_protocols::machine::{Audience, Machine};
+use tacit_protocols::machine::{Audience, Erased, Handle, Machine};
 use tacit_protocols::portions::Portions;
 use tacit_protocols::record::{Noted, Stage};
 use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
@@ -20,7 +20,6 @@ use crate::agreement::Agreement;
 use crate::instance::Instance;
 use crate::job::Observer;
 use crate::record::{Ledger, Trace, hearers};
-use crate::systems::Program;
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Progress};
@@ -63,7 +62,7 @@ pub(super) fn train(
         resumed,
     } = terms
         .instance
-        .start(party, job)
+        .start(party, |machine| job.run(machine))
         .map_err(|e| e.after(&trace.ledger))?;
     let report = TrainReport {
         batches,
@@ -101,17 +100,13 @@ pub(super) struct Outcome {
 }
 
 /// Shared items and targets.
-struct Pairs<S> {
-    x: Items<S>,
-    target: Items<S>,
+struct Pairs {
+    x: Items,
+    target: Items,
 }
 
-impl<S: Clone> Pairs<S> {
-    fn share<M: Machine<Share = S>>(
-        machine: &mut M,
-        training: &Training,
-        parts: &[Part],
-    ) -> Result<Self, Error> {
+impl Pairs {
+    fn share(machine: &mut Erased, training: &Training, parts: &[Part]) -> Result<Self, Error> {
         let (network, fixed) = (training.network, training.fixed);
         Ok(Pairs {
             x: Items::share(machine, fixed, parts, network.inputs(), |set| set.x)?,
@@ -120,10 +115,8 @@ impl<S: Clone> Pairs<S> {
     }
 }
 
-impl Program for Job<'_> {
-    type Output = Outcome;
-
-    fn run<M: Machine>(mut self, machine: &mut M) -> Result<Outcome, Error> {
+impl Job<'_> {
+    fn run(mut self, machine: &mut Erased) -> Result<Outcome, Error> {
         machine.party().set_phase(Phase::Setup);
         machine.party().set_layer("agreement");
         let keeper = self.keeper(machine)?;
@@ -203,9 +196,9 @@ impl Job<'_> {
     }
 
     /// What a step on `n` items of an epoch demands, the same for all its mini-batches.
-    fn step_demand<M: Machine>(
+    fn step_demand(
         &self,
-        machine: &mut M,
+        machine: &mut Erased,
         known: &mut HashMap<(usize, usize), Portions>,
         epoch: usize,
         n: usize,
@@ -219,18 +212,18 @@ impl Job<'_> {
         Ok(demand)
     }
 
-    fn demand<M: Machine>(&self, machine: &mut M, stages: &[Stage]) -> Result<Portions, Error> {
+    fn demand(&self, machine: &mut Erased, stages: &[Stage]) -> Result<Portions, Error> {
         let most = self.options.material(machine.party().parties());
         let stages = stages.iter().map(|stage| &stage.calls[..]);
         Ok(Portions::new(stages, machine.cost_model(), most)?)
     }
 
     /// One mini-batch; its seconds, offline and online.
-    fn step<M: Machine>(
+    fn step(
         &mut self,
-        machine: &mut M,
-        state: &mut State<M::Share>,
-        train: &Pairs<M::Share>,
+        machine: &mut Erased,
+        state: &mut State<Handle>,
+        train: &Pairs,
         (epoch, items): (usize, &[u32]),
         demand: &Portions,
         position: &Position,
@@ -252,17 +245,17 @@ impl Job<'_> {
     }
 
     /// How good the network is on the test data, if everybody may know.
-    fn try_out<M: Machine>(
+    fn try_out(
         &mut self,
-        machine: &mut M,
-        state: &State<M::Share>,
-        test: &Pairs<M::Share>,
+        machine: &mut Erased,
+        state: &State<Handle>,
+        test: &Pairs,
     ) -> Result<EpochReport, Error> {
         let (mut report, items) = (EpochReport::default(), test.x.len);
         if !self.options.reveal_curve || items == 0 {
             return Ok(report);
         }
-        let mut sum: Option<M::Share> = None;
+        let mut sum: Option<Handle> = None;
         for first in (0..items).step_by(TRIED_TOGETHER) {
             let numbers: Vec<u32> = (first..items.min(first + TRIED_TOGETHER))
                 .map(|i| i as u32)
@@ -297,7 +290,7 @@ impl Job<'_> {
         Ok(report)
     }
 
-    fn trial_demand<M: Machine>(&self, machine: &mut M, n: usize) -> Result<Portions, Error> {
+    fn trial_demand(&self, machine: &mut Erased, n: usize) -> Result<Portions, Error> {
         let network = self.training.network;
         let stages = calls_by_stage(&self.training, |recorder, state| {
             let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
@@ -307,10 +300,10 @@ impl Job<'_> {
     }
 
     /// The weights, to the receiver alone.
-    fn reveal<M: Machine>(
+    fn reveal(
         &mut self,
-        machine: &mut M,
-        state: &State<M::Share>,
+        machine: &mut Erased,
+        state: &State<Handle>,
     ) -> Result<Option<Vec<Vec<f32>>>, Error> {
         let mut all = Vec::new();
         for parameter in &state.parameters {

@@ -139,6 +139,27 @@ impl Sirnn {
         let back = (quarter >> trunc).wrapping_neg();
         Ok(self.engine.add_public(&shifted, back).into())
     }
+
+    fn by_tables(
+        &mut self,
+        native: &Native,
+        function: &Elementary,
+        x: &Tensor,
+    ) -> Result<Tensor, Error> {
+        let (given, wanted, bits) = match function.between {
+            None => (self.bits, function.format.bits(), function.bits),
+            Some([from, _]) => (x.bits, from.bits, from.bits),
+        };
+        if given != wanted {
+            return Err(Error::Invalid(format!(
+                "a function of numbers of {wanted} bits was given numbers of {given}"
+            )));
+        }
+        let (n, function) = (x.summand.len(), *function);
+        self.step(Step::Function { n, function })?;
+        let x = x.narrowed(bits).shared();
+        Ok(native.apply(&mut self.engine, &x)?.into())
+    }
 }
 
 impl Machine for Sirnn {
@@ -302,23 +323,9 @@ impl Machine for Sirnn {
     }
 
     /// By tables where the function and its format allow.
-    fn function(&mut self, function: &Elementary, x: &Tensor) -> Result<Tensor, Error> {
-        let Some(native) = Native::of(function) else {
-            return function.apply(self, x);
-        };
-        let (given, wanted, bits) = match function.between {
-            None => (self.bits, function.format.bits(), function.bits),
-            Some([from, _]) => (x.bits, from.bits, from.bits),
-        };
-        if given != wanted {
-            return Err(Error::Invalid(format!(
-                "a function of numbers of {wanted} bits was given numbers of {given}"
-            )));
-        }
-        let (n, function) = (x.summand.len(), *function);
-        self.step(Step::Function { n, function })?;
-        let x = x.narrowed(bits).shared();
-        Ok(native.apply(&mut self.engine, &x)?.into())
+    fn native(&mut self, function: &Elementary, x: &Tensor) -> Option<Result<Tensor, Error>> {
+        let native = Native::of(function)?;
+        Some(self.by_tables(&native, function, x))
     }
 
     fn resize(&mut self, x: &Tensor, trunc: u32, bits: u32) -> Result<Tensor, Error> {

@@ -14,7 +14,9 @@ use tacit_net::{Party, Phase};
 use super::role::Role;
 use super::{Options, take};
 use crate::Error;
-use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::machine::{
+    Audience, Bilinear, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved,
+};
 use crate::portions::Ahead;
 use crate::replicated::{Replicated, Rss, Words};
 
@@ -125,6 +127,22 @@ impl<R: Ring> BicoptorRss<R> {
         let theirs = self.rss.recv::<Words<R>>(peer, step, common.len())?;
         common.add_assign(&theirs);
         Ok(begun)
+    }
+}
+
+/// A party's machine over the ring of 32 or 64 bits.
+pub fn machine(bits: u32, party: Party, options: Options) -> Result<Erased, Error> {
+    match bits {
+        32 => BicoptorRss::<u32>::new(party, options).map(Erased::new),
+        _ => BicoptorRss::<u64>::new(party, options).map(Erased::new),
+    }
+}
+
+/// The declared cost over the ring of 32 or 64 bits.
+pub fn cost(bits: u32, options: Options) -> Box<dyn CostModel> {
+    match bits {
+        32 => Box::new(RssCost::<u32>::new(options)),
+        _ => Box::new(RssCost::<u64>::new(options)),
     }
 }
 

@@ -16,7 +16,9 @@ use tacit_net::{Party, Phase};
 use super::role::Role;
 use super::truncate::{check, truncate_locally, truncate_masked};
 use super::{ASSISTANT, Options, PARTIES, take};
-use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved};
+use crate::machine::{
+    Audience, Bilinear, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved,
+};
 use crate::portions::Ahead;
 use crate::{Error, Truncation, keys};
 
@@ -64,6 +66,22 @@ impl<R: Ring> Ubl<R> {
     /// The next material, which must be what is wanted.
     fn take(&mut self, want: Want) -> Result<Material<R>, Error> {
         take(&mut self.store, want, Want::describe)
+    }
+}
+
+/// A party's machine over the ring of 32 or 64 bits.
+pub fn machine(bits: u32, party: Party, options: Options) -> Result<Erased, Error> {
+    match bits {
+        32 => Ubl::<u32>::new(party, options).map(Erased::new),
+        _ => Ubl::<u64>::new(party, options).map(Erased::new),
+    }
+}
+
+/// The declared cost over the ring of 32 or 64 bits.
+pub fn cost(bits: u32, options: Options) -> Box<dyn CostModel> {
+    match bits {
+        32 => Box::new(UblCost::<u32>::new(options)),
+        _ => Box::new(UblCost::<u64>::new(options)),
     }
 }
 

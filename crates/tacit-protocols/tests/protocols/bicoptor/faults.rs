@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::{in_both_settings, settings};
 use crate::subjects::bicoptor_options;
-use tacit_conformance::{Erased, Subject, TIMEOUT, mesh, run_on};
+use tacit_conformance::{Subject, TIMEOUT, mesh, run_on};
 use tacit_net::NetError;
 use tacit_net::testing::{Envelope, Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::PARTIES;
 use tacit_protocols::falcon::Truncation;
+use tacit_protocols::machine::Erased;
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
 
 /// Its entries by [`KEYS`] and its bits do not fill their last byte.

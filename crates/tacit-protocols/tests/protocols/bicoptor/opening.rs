@@ -12,11 +12,12 @@ use crate::subjects::ubl_over;
 use tacit_algebra::{MatMul, Prg, vec};
 use tacit_conformance::knowledge::{generator, recorded, sent};
 use tacit_conformance::views::raw_opening;
-use tacit_conformance::{Erased, Handle, Subject, noise, run_on};
+use tacit_conformance::{Subject, noise, run_on};
 use tacit_net::testing::Recorder;
 use tacit_protocols::Error;
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle};
 
 const ASSISTANT: usize = 2;
 /// What holders and assistant make their generators for.

@@ -7,11 +7,12 @@ use super::rows::{Row, Seen};
 use super::settings;
 use tacit_algebra::Bits;
 use tacit_algebra::window::Window;
-use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, run_on};
+use tacit_conformance::{Subject, TIMEOUT, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor::{Form, Options, PARTIES};
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle};
 
 /// Elements in a run, all of the same value; every one is a sample. They make one message.
 pub const N: usize = 1 << 15;

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use crate::subjects::{FalconOver, falcon_over, malicious_over};
 use tacit_algebra::{Bits, Ring, prime};
 use tacit_conformance::histograms::{LIMIT, apart_by_cell};
-use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, demand_of, run_on};
+use tacit_conformance::{Subject, TIMEOUT, demand_of, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::PARTIES;
 use tacit_protocols::machine::{Call, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle};
 use tacit_protocols::math::{Format, Function, Leakage, Power, Span};
 
 /// Elements in a run, all of the same value; every one is a sample.

@@ -3,7 +3,7 @@
 //! A sample of the messages here; every one in the ignored tests, which `make tampering` runs.
 
 use crate::subjects::{falcon_over, malicious_over};
-use tacit_conformance::{Erased, Handle, Noted, Subject, demand, demand_of_norm};
+use tacit_conformance::{Noted, Subject, demand, demand_of_norm};
 use tacit_net::Party;
 use tacit_net::testing::tampering::{Extent, Tampered, Totals};
 use tacit_protocols::Error;
@@ -11,6 +11,7 @@ use tacit_protocols::falcon::{PARTIES, Truncation};
 use tacit_protocols::machine::{
     Audience, BatchMatMul, Bilinear, Call, Conv2d, KeyBits, Machine, MatMul, Operand,
 };
+use tacit_protocols::machine::{Erased, Handle};
 use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statistics};
 
 /// The step in which an owner says what its input is: whatever it sends is one.

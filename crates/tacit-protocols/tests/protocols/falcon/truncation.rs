@@ -187,7 +187,7 @@ fn products_are_truncated_once() {
             let opened = apply(&subject, &[call], &x, |machine, share| {
                 let owns = machine.party().id() == 1;
                 let y = match public {
-                    true => Operand::Public(y.clone()),
+                    true => Operand::Public(y.as_slice().into()),
                     false => Operand::Secret(machine.input(1, n, owns.then_some(&y[..]))?),
                 };
                 machine.mul(share, &y, 12)

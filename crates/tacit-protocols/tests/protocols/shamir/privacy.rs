@@ -7,11 +7,12 @@
 use super::views::{FIND, MASKED, N, P, Program, ROOT, Row, Seen, cell, observe, pairs};
 use crate::subjects::{ShamirOver, shamir_over};
 use tacit_algebra::mersenne::{F5, Field};
+use tacit_conformance::Subject;
 use tacit_conformance::histograms::{apart, count, couples, from_law};
 use tacit_conformance::independence::LIMIT;
-use tacit_conformance::{Erased, Handle, Subject};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// 0, 1 below it, and both sides of where the sign turns.

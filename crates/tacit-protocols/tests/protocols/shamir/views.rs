@@ -10,10 +10,11 @@ use tacit_algebra::mersenne::{F5, Field};
 use tacit_conformance::histograms::{count, couples};
 use tacit_conformance::independence::uneven;
 use tacit_conformance::polynomials::coefficients;
-use tacit_conformance::{Erased, Handle, Subject, TIMEOUT, run_on};
+use tacit_conformance::{Subject, TIMEOUT, run_on};
 use tacit_net::testing::{Fate, Recorder, mesh_with};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Call, Machine};
+use tacit_protocols::machine::{Erased, Handle};
 use tacit_protocols::shamir::Opening;
 
 /// Elements in a run, all of the same value; every one is a sample.

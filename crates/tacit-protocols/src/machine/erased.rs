@@ -1,31 +1,54 @@
-//! A machine of any protocol behind one type, so that a check is compiled once and not again for every
+//! A machine of any protocol behind one type, so that a program is compiled once and not again for every
 //! protocol and ring.
 
 use std::any::Any;
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tacit_net::Party;
-use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
-use tacit_protocols::math::Elementary;
-use tacit_protocols::portions::Ahead;
+
+use super::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
+use crate::Error;
+use crate::math::Elementary;
+use crate::portions::Ahead;
 
 /// A share, or a share of bits, of whatever machine made it.
 #[derive(Clone)]
-pub struct Handle(Rc<dyn Any>);
+pub struct Handle(Arc<dyn Any + Send + Sync>);
+
+/// What a handle may be of.
+pub trait Held: Clone + Send + Sync + 'static {}
+
+impl<T: Clone + Send + Sync + 'static> Held for T {}
 
 impl Handle {
-    fn new<T: 'static>(share: T) -> Self {
-        Handle(Rc::new(share))
+    /// The share lies there as an operand, as which products take it without a copy.
+    fn new<T: Held>(share: T) -> Self {
+        Handle(Arc::new(Operand::Secret(share)))
+    }
+
+    fn operand<T: Held>(&self) -> &Operand<T> {
+        self.0.downcast_ref().expect("a share of this machine")
     }
 
     /// The share itself.
     ///
     /// # Panics
     /// If its machine has shares of another type.
-    pub fn get<T: 'static>(&self) -> &T {
-        self.0.downcast_ref().expect("a share of this machine")
+    pub fn get<T: Held>(&self) -> &T {
+        let Operand::Secret(share) = self.operand() else {
+            unreachable!("a handle is of a share");
+        };
+        share
+    }
+
+    /// The share itself, copied only where others hold it, too.
+    fn take<T: Held>(self) -> T {
+        let whole = self.0.downcast::<Operand<T>>();
+        match Arc::unwrap_or_clone(whole.expect("a share of this machine")) {
+            Operand::Secret(share) => share,
+            Operand::Public(_) => unreachable!("a handle is of a share"),
+        }
     }
 }
 
@@ -36,11 +59,9 @@ macro_rules! calls {
         look: $(fn $look:ident(&$s:ident $(, $a:ident: $of:ty)*) -> $seen:ty;)+
         call: $(fn $call:ident(&mut $this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty;)+
     ) => {
-        trait Calls {
+        trait Calls: Send {
             $(fn $look(&$s $(, $a: $of)*) -> $seen;)+
             $(fn $call(&mut $this $(, $arg: $ty)*) -> $out;)+
-            /// `None` where the machine computes functions as every machine does.
-            fn function(&mut self, function: &Elementary, x: &Handle) -> Option<Made>;
         }
 
         impl Machine for Erased {
@@ -53,10 +74,6 @@ macro_rules! calls {
             $(fn $call(&mut $this $(, $arg: $ty)*) -> $out {
                 $this.0.$call($($arg),*)
             })+
-            fn function(&mut self, function: &Elementary, x: &Handle) -> Made {
-                let own = self.0.function(function, x);
-                own.unwrap_or_else(|| function.apply(self, x))
-            }
         }
     };
 }
@@ -102,90 +119,89 @@ calls! {
     fn relu(&mut self, x: &Handle, keys: KeyBits) -> Made;
     fn maxpool(&mut self, x: &Handle, windows: usize, size: usize, keys: KeyBits) -> Made;
     fn resize(&mut self, x: &Handle, trunc: u32, bits: u32) -> Made;
+    fn native(&mut self, function: &Elementary, x: &Handle) -> Option<Made>;
 }
 
-/// A machine's own way to compute functions.
-type Function<M> =
-    fn(&mut M, &Elementary, &<M as Machine>::Share) -> Result<<M as Machine>::Share, Error>;
+/// A machine that can be hidden.
+pub trait Hidden: Machine<Share: Held, Bits: Held> + Send + 'static {}
 
-struct Of<M: Machine> {
-    machine: M,
-    function: Option<Function<M>>,
-}
+impl<M: Machine<Share: Held, Bits: Held> + Send + 'static> Hidden for M {}
 
-fn operand<S: Clone + 'static>(operand: &Operand<Handle>) -> Operand<S> {
-    match operand {
-        Operand::Secret(share) => Operand::Secret(share.get::<S>().clone()),
-        Operand::Public(values) => Operand::Public(values.clone()),
+/// The operand of a handle's share where it lies; of public values one beside it, in `place`.
+fn operand<'a, S: Held>(
+    given: &'a Operand<Handle>,
+    place: &'a mut Option<Operand<S>>,
+) -> &'a Operand<S> {
+    match given {
+        Operand::Secret(share) => share.operand(),
+        Operand::Public(values) => place.insert(Operand::Public(values.clone())),
     }
 }
 
-impl<M: Machine<Share: 'static, Bits: 'static>> Calls for Of<M> {
+impl<M: Hidden> Calls for M {
     fn ring_bits(&self) -> u32 {
-        self.machine.ring_bits()
+        Machine::ring_bits(self)
     }
     fn party(&mut self) -> &mut Party {
-        self.machine.party()
+        Machine::party(self)
     }
     fn ahead(&mut self) -> &mut Ahead {
-        self.machine.ahead()
+        Machine::ahead(self)
     }
     fn cost_model(&self) -> &dyn CostModel {
-        self.machine.cost_model()
+        Machine::cost_model(self)
     }
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
-        self.machine.prepare(calls)
+        Machine::prepare(self, calls)
     }
     fn settle(&mut self) -> Result<(), Error> {
-        self.machine.settle()
+        Machine::settle(self)
     }
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Made {
-        self.machine.input(owner, n, values).map(Handle::new)
+        Machine::input(self, owner, n, values).map(Handle::new)
     }
     fn constant(&mut self, values: &[i64]) -> Handle {
-        Handle::new(self.machine.constant(values))
+        Handle::new(Machine::constant(self, values))
     }
     fn reveal(&mut self, x: &Handle, to: Audience) -> Result<Option<Vec<i64>>, Error> {
-        self.machine.reveal(x.get(), to)
+        Machine::reveal(self, x.get(), to)
     }
     fn fix(&mut self, x: Handle) -> Made {
-        let x = x.get::<M::Share>().clone();
-        self.machine.fix(x).map(Handle::new)
+        Machine::fix(self, x.take()).map(Handle::new)
     }
     fn known(&mut self, x: Handle, owner: usize) -> Handle {
-        let x = x.get::<M::Share>().clone();
-        Handle::new(self.machine.known(x, owner))
+        Handle::new(Machine::known(self, x.take(), owner))
     }
     fn save(&self, x: &Handle) -> Vec<u8> {
-        self.machine.save(x.get())
+        Machine::save(self, x.get())
     }
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made {
-        self.machine.load(n, bytes).map(Handle::new)
+        Machine::load(self, n, bytes).map(Handle::new)
     }
     fn hand_out(&mut self, x: &Handle) -> Result<Vec<u8>, Error> {
-        self.machine.hand_out(x.get())
+        Machine::hand_out(self, x.get())
     }
     fn len(&self, x: &Handle) -> usize {
-        self.machine.len(x.get())
+        Machine::len(self, x.get())
     }
     fn add(&mut self, x: &Handle, y: &Handle) -> Handle {
-        Handle::new(self.machine.add(x.get(), y.get()))
+        Handle::new(Machine::add(self, x.get(), y.get()))
     }
     fn sub(&mut self, x: &Handle, y: &Handle) -> Handle {
-        Handle::new(self.machine.sub(x.get(), y.get()))
+        Handle::new(Machine::sub(self, x.get(), y.get()))
     }
     fn scale(&mut self, x: &Handle, k: i64) -> Handle {
-        Handle::new(self.machine.scale(x.get(), k))
+        Handle::new(Machine::scale(self, x.get(), k))
     }
     fn gather(&mut self, x: &Handle, index: &[u32]) -> Handle {
-        Handle::new(self.machine.gather(x.get(), index))
+        Handle::new(Machine::gather(self, x.get(), index))
     }
     fn slice(&mut self, x: &Handle, range: Range<usize>) -> Handle {
-        Handle::new(self.machine.slice(x.get(), range))
+        Handle::new(Machine::slice(self, x.get(), range))
     }
     fn concat(&mut self, parts: &[&Handle]) -> Handle {
         let parts: Vec<&M::Share> = parts.iter().map(|part| part.get()).collect();
-        Handle::new(self.machine.concat(&parts))
+        Handle::new(Machine::concat(self, &parts))
     }
     fn linear(
         &mut self,
@@ -196,35 +212,35 @@ impl<M: Machine<Share: 'static, Bits: 'static>> Calls for Of<M> {
         trunc: u32,
         bits: Option<[u32; 2]>,
     ) -> Made {
-        let (w, bias) = (operand(w), bias.map(operand));
-        let y = self
-            .machine
-            .linear(x.get(), &w, bias.as_ref(), map, trunc, bits);
+        let mut places = [None, None];
+        let [first, second] = &mut places;
+        let bias = bias.map(|bias| operand(bias, second));
+        let y = Machine::linear(self, x.get(), operand(w, first), bias, map, trunc, bits);
         y.map(Handle::new)
     }
     fn truncate(&mut self, x: &Handle, trunc: u32) -> Made {
-        self.machine.truncate(x.get(), trunc).map(Handle::new)
+        Machine::truncate(self, x.get(), trunc).map(Handle::new)
     }
     fn drelu(&mut self, x: &Handle, keys: KeyBits) -> Made {
-        self.machine.drelu(x.get(), keys).map(Handle::new)
+        Machine::drelu(self, x.get(), keys).map(Handle::new)
     }
     fn select(&mut self, bit: &Handle, x: &Handle, y: &Handle) -> Made {
-        let chosen = self.machine.select(bit.get(), x.get(), y.get());
+        let chosen = Machine::select(self, bit.get(), x.get(), y.get());
         chosen.map(Handle::new)
     }
     fn relu(&mut self, x: &Handle, keys: KeyBits) -> Made {
-        self.machine.relu(x.get(), keys).map(Handle::new)
+        Machine::relu(self, x.get(), keys).map(Handle::new)
     }
     fn maxpool(&mut self, x: &Handle, windows: usize, size: usize, keys: KeyBits) -> Made {
-        let largest = self.machine.maxpool(x.get(), windows, size, keys);
+        let largest = Machine::maxpool(self, x.get(), windows, size, keys);
         largest.map(Handle::new)
     }
     fn resize(&mut self, x: &Handle, trunc: u32, bits: u32) -> Made {
-        self.machine.resize(x.get(), trunc, bits).map(Handle::new)
+        Machine::resize(self, x.get(), trunc, bits).map(Handle::new)
     }
-    fn function(&mut self, function: &Elementary, x: &Handle) -> Option<Made> {
-        let own = self.function?;
-        Some(own(&mut self.machine, function, x.get()).map(Handle::new))
+    fn native(&mut self, function: &Elementary, x: &Handle) -> Option<Made> {
+        let own = Machine::native(self, function, x.get())?;
+        Some(own.map(Handle::new))
     }
 }
 
@@ -232,16 +248,8 @@ impl<M: Machine<Share: 'static, Bits: 'static>> Calls for Of<M> {
 pub struct Erased(Box<dyn Calls>);
 
 impl Erased {
-    /// Hides a machine that computes functions as every machine does: these programs, too, are then
-    /// compiled once.
-    pub fn new<M: Machine<Share: 'static, Bits: 'static> + 'static>(machine: M) -> Self {
-        let function = None;
-        Erased(Box::new(Of { machine, function }))
-    }
-
-    /// Hides a machine that computes functions in its own way.
-    pub fn native<M: Machine<Share: 'static, Bits: 'static> + 'static>(machine: M) -> Self {
-        let function: Option<Function<M>> = Some(M::function);
-        Erased(Box::new(Of { machine, function }))
+    /// Hides which machine it is.
+    pub fn new<M: Hidden>(machine: M) -> Self {
+        Erased(Box::new(machine))
     }
 }
