@@ -3,8 +3,8 @@
 use serde::Serialize;
 use tacit_algebra::mersenne::{F31, F61, Field};
 use tacit_net::{LinkModel, Party, Phase, memory};
-use tacit_protocols::machine::{Call, Machine, Operand};
-use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
+use tacit_protocols::machine::{Call, Erased, Machine, Operand};
+use tacit_protocols::shamir::{self, Comparison, Opening, Options, Shamir};
 use tacit_run::{Error, Metered, Settings, in_threads};
 
 /// Elements of every measured block: several of each king's pieces between a few parties.
@@ -169,14 +169,20 @@ fn meter<F: Field>(parties: usize, kind: Kind) -> Result<Counts, Error> {
 
 /// One party's part: the offline and the online cost.
 fn run<F: Field>(party: Party, options: &Options, kind: Kind) -> Result<[Metered; 2], Error> {
-    let mut machine = Shamir::<F>::new(party, options)?;
     let (n, l) = (ELEMENTS, F::BITS as usize);
+    let phases =
+        |party: &Party| [Phase::Offline, Phase::Online].map(|phase| Metered::phase(party, phase));
+    if let Kind::Call(call, _) = kind {
+        let mut machine = shamir::machine(F::BITS, party, options)?;
+        machine.party().set_phase(Phase::Offline);
+        machine.prepare(&[call(n)])?;
+        make(&mut machine, call(n))?;
+        return Ok(phases(machine.party()));
+    }
+    let mut machine = Shamir::<F>::new(party, options)?;
     machine.party().set_phase(Phase::Offline);
     match kind {
-        Kind::Call(call, _) => {
-            machine.prepare(&[call(n)])?;
-            make(&mut machine, call(n))?;
-        }
+        Kind::Call(..) => {}
         Kind::PreMult => {
             let material = machine.prepare_pre_mult(l, n)?;
             machine.party().set_phase(Phase::Online);
@@ -189,12 +195,11 @@ fn run<F: Field>(party: Party, options: &Options, kind: Kind) -> Result<[Metered
             machine.two_layer(&x, &x, &x, material)?;
         }
     }
-    let party = machine.party();
-    Ok([Phase::Offline, Phase::Online].map(|phase| Metered::phase(party, phase)))
+    Ok(phases(machine.party()))
 }
 
 /// Makes a call on numbers that everyone knows: what is sent does not depend on them.
-fn make<M: Machine>(machine: &mut M, call: Call) -> Result<(), Error> {
+fn make(machine: &mut Erased, call: Call) -> Result<(), Error> {
     match call {
         Call::Product { map, trunc, .. } => {
             let x = machine.constant(&vec![1; map.outputs()]);

@@ -22,8 +22,7 @@ use tacit_net::{LinkModel, Party, memory};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Call, Erased, Handle, Machine};
 use tacit_protocols::math::{BatchNorm, Channels, Elementary, Function, Statistics};
-pub use tacit_protocols::record::Noted;
-use tacit_protocols::record::{Recorder, calls_of};
+use tacit_protocols::record::{calls_of, noted};
 
 pub use tacit_net::testing::run as run_on;
 
@@ -42,7 +41,7 @@ pub trait Subject: Sync {
     /// quotients are rounded by chance.
     fn rounding(&self) -> (i64, i64);
     /// A party's end.
-    fn machine(&self, party: Party) -> Result<Erased, Error>;
+    fn machine(&self, party: Party) -> Result<Erased<'_>, Error>;
     /// Bits of a value.
     fn bits(&self) -> u32 {
         128 - (self.modulus() - 1).leading_zeros()
@@ -99,22 +98,19 @@ pub fn run<T: Send>(
 }
 
 /// What a program demands over so many bits.
-pub fn demand<T>(
-    bits: u32,
-    program: impl FnOnce(&mut Recorder<'static>) -> Result<T, Error>,
-) -> Vec<Call> {
+pub fn demand<T>(bits: u32, program: impl FnOnce(&mut Erased) -> Result<T, Error>) -> Vec<Call> {
     calls_of(bits, program).expect("a program that is possible")
 }
 
 /// What a function of `n` elements demands over so many bits.
 pub fn demand_of(bits: u32, function: &impl Function, n: usize) -> Vec<Call> {
-    demand(bits, |machine| function.apply(machine, &Noted::of(n)))
+    demand(bits, |machine| function.apply(machine, &noted(n)))
 }
 
 /// What the normalisation of so many elements demands.
 pub fn demand_of_norm(bits: u32, norm: &BatchNorm, shape: Channels) -> Vec<Call> {
-    let x = Noted::of(shape.batch * shape.channels * shape.plane);
-    let [mean, variance, gamma, beta] = [(); 4].map(|()| Noted::of(shape.channels));
+    let x = noted(shape.batch * shape.channels * shape.plane);
+    let [mean, variance, gamma, beta] = [(); 4].map(|()| noted(shape.channels));
     let of = Statistics {
         mean,
         variance,
@@ -127,7 +123,7 @@ pub fn demand_of_norm(bits: u32, norm: &BatchNorm, shape: Channels) -> Vec<Call>
 /// What a function demands by the algorithms that every protocol has.
 pub fn demand_by_name(function: &Elementary, n: usize) -> Result<Vec<Call>, Error> {
     calls_of(function.format.bits(), |machine| {
-        function.apply(machine, &Noted::of(n))
+        function.apply(machine, &noted(n))
     })
 }
 

@@ -27,7 +27,7 @@ fn expected(x: &[i64], size: usize, k: usize) -> Vec<i64> {
 
 /// What a search demands; its calls are the same over any bits.
 fn searching(top: TopK) -> Vec<Call> {
-    let x = Noted::of(top.windows * top.size);
+    let x = noted(top.windows * top.size);
     demand(64, |machine| {
         let x = match top.bits {
             Some(bits) => machine.resize(&x, 0, bits)?,

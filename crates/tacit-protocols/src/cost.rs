@@ -70,7 +70,7 @@ impl Add<&Cost> for Cost {
 pub(crate) const MAKING: u64 = 3;
 
 /// What a protocol declares of its own cost; tests hold it against the meters.
-pub trait CostModel {
+pub trait CostModel: Sync {
     /// Hops on the longest path and bytes sent by each party for one online call.
     fn online(&self, call: &Call) -> Cost;
     /// Hops and bytes of these calls one after the other, all of one layer: the sum of their costs,

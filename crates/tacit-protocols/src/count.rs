@@ -3,6 +3,7 @@
 
 use tacit_net::{Party, Trace, longest_path};
 
+use crate::cost::not_native;
 use crate::machine::{Call, Machine, Operand};
 use crate::{Cost, Error};
 
@@ -114,7 +115,8 @@ pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) ->
         }
         Call::Function { n, function } => {
             let x = machine.blank(n, function.between.map(|[from, _]| from.bits), None);
-            machine.function(&function, &x)?;
+            let own = machine.native(&function, &x);
+            own.unwrap_or_else(|| not_native(call))?;
         }
         Call::Verify { .. } => machine.settle()?,
     }

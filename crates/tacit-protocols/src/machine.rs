@@ -235,16 +235,8 @@ pub trait Machine: Sized {
     fn resize(&mut self, x: &Self::Share, trunc: u32, _bits: u32) -> Result<Self::Share, Error> {
         self.truncate(x, trunc)
     }
-    /// The function of every element of `x`, whose numbers have the function's format, or widths if it
-    /// is between such, and lie in its domain.
-    fn function(&mut self, function: &Elementary, x: &Self::Share) -> Result<Self::Share, Error> {
-        match self.native(function, x) {
-            Some(own) => own,
-            None => function.apply(self, x),
-        }
-    }
-    /// [`Machine::function`] in the machine's own way; `None` where it has none: the
-    /// program of `math/` is taken, which all machines have in common.
+    /// The function of every element of `x` in the machine's own way; `None` where it has none:
+    /// [`Erased::function`] takes the program that all machines have in common.
     fn native(
         &mut self,
         _function: &Elementary,

@@ -11,7 +11,9 @@ use std::time::Duration;
 use tacit_net::{LinkModel, Party, memory};
 
 use crate::Error;
-use crate::machine::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, Unverified};
+use crate::machine::{
+    Audience, Bilinear, Call, CostModel, Erased, Handle, KeyBits, Machine, Operand, Unverified,
+};
 use crate::math::Elementary;
 use crate::portions::Ahead;
 use free::Free;
@@ -19,9 +21,9 @@ use held::{Held, Level};
 
 /// A share without data: what calls on it say.
 #[derive(Clone, Debug, Default)]
-pub struct Noted {
+struct Noted {
     /// Elements.
-    pub n: usize,
+    n: usize,
     /// Bits of every number, where they are not the ring's.
     bits: Option<u32>,
     /// Who knows the numbers, if [`Machine::known`] was told.
@@ -34,7 +36,7 @@ pub struct Noted {
 
 impl Noted {
     /// A secret of `n` elements.
-    pub fn of(n: usize) -> Self {
+    fn of(n: usize) -> Self {
         Noted {
             n,
             ..Noted::default()
@@ -73,34 +75,46 @@ pub struct Stage {
 }
 
 /// The machine.
-pub struct Recorder<'a> {
+struct Recorder<'a> {
     bits: u32,
     /// Tells which functions stay what they are.
     model: &'a dyn CostModel,
+    notes: &'a mut Notes,
+    party: Party,
+    ahead: Ahead,
+}
+
+/// What it has noted.
+#[derive(Default)]
+struct Notes {
     stages: Vec<Stage>,
     /// The elements that shares have now.
     level: Arc<Level>,
     /// How many shares are fixed.
     fixed: usize,
-    party: Party,
-    ahead: Ahead,
+}
+
+/// A secret of `n` elements of a program that is recorded.
+pub fn noted(n: usize) -> Handle {
+    Handle::new(Noted::of(n))
 }
 
 /// The calls of a program on a machine over `bits` bits that computes all functions, stage by stage.
 pub fn stages_of<T, E: From<Error>>(
     bits: u32,
-    program: impl FnOnce(&mut Recorder<'static>) -> Result<T, E>,
+    program: impl FnOnce(&mut Erased) -> Result<T, E>,
 ) -> Result<Vec<Stage>, E> {
-    let mut recorder = Recorder::new(bits, &Free)?;
-    program(&mut recorder)?;
-    recorder.end_stage();
-    Ok(recorder.stages)
+    let mut notes = Notes::default();
+    let result = program(&mut recorder(bits, &Free, &mut notes)?)?;
+    notes.end_stage();
+    drop(result);
+    Ok(notes.stages)
 }
 
 /// The calls of a program on a machine over `bits` bits that computes all functions, in one list.
 pub fn calls_of<T, E: From<Error>>(
     bits: u32,
-    program: impl FnOnce(&mut Recorder<'static>) -> Result<T, E>,
+    program: impl FnOnce(&mut Erased) -> Result<T, E>,
 ) -> Result<Vec<Call>, E> {
     let stages = stages_of(bits, program)?;
     Ok(stages.into_iter().flat_map(|stage| stage.calls).collect())
@@ -110,49 +124,51 @@ pub fn calls_of<T, E: From<Error>>(
 /// not compute by itself is replaced by the calls of its program; local calls are left out; checkpoints
 /// that the machine makes by itself are added.
 pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
-    let mut recorder = Recorder::new(0, model)?;
-    calls.iter().try_for_each(|call| recorder.lower(call))?;
-    let calls = recorder.stages.into_iter().flat_map(|stage| stage.calls);
+    let mut notes = Notes::default();
+    calls.iter().try_for_each(|call| notes.lower(call, model))?;
+    let calls = notes.stages.into_iter().flat_map(|stage| stage.calls);
     Ok(model.checked(calls.collect()))
 }
 
 /// The most elements that shares have at once within a call, beside its operand: those of a function that the
 /// protocol does not compute by itself.
 pub fn held_within(call: &Call, model: &dyn CostModel) -> Result<u64, Error> {
-    let mut recorder = Recorder::new(0, model)?;
-    recorder.lower(call)?;
-    Ok(recorder.level.most())
+    let mut notes = Notes::default();
+    notes.lower(call, model)?;
+    Ok(notes.level.most())
 }
 
-impl<'a> Recorder<'a> {
-    fn new(bits: u32, model: &'a dyn CostModel) -> Result<Self, Error> {
-        let alone = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1)).pop();
-        let party = alone.ok_or_else(|| Error::Invalid("a mesh of one party is empty".into()))?;
-        Ok(Recorder {
-            bits,
-            model,
-            stages: Vec::new(),
-            level: Arc::default(),
-            fixed: 0,
-            party,
-            ahead: Ahead::default(),
-        })
-    }
+/// A machine that notes calls there.
+fn recorder<'a>(
+    bits: u32,
+    model: &'a dyn CostModel,
+    notes: &'a mut Notes,
+) -> Result<Erased<'a>, Error> {
+    let alone = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1)).pop();
+    let party = alone.ok_or_else(|| Error::Invalid("a mesh of one party is empty".into()))?;
+    Ok(Erased::new(Recorder {
+        bits,
+        model,
+        notes,
+        party,
+        ahead: Ahead::default(),
+    }))
+}
 
+impl Notes {
     /// Lists a call, or those of its program.
-    fn lower(&mut self, call: &Call) -> Result<(), Error> {
-        match call {
-            Call::Function { n, function } => {
-                self.bits = function.format.bits();
-                let bits = function.between.map(|[from, _]| from.bits);
-                self.function(function, &Noted::of(*n).of_bits(bits))?;
-            }
-            call => self.push(*call),
-        }
-        Ok(())
+    fn lower(&mut self, call: &Call, model: &dyn CostModel) -> Result<(), Error> {
+        let Call::Function { n, function } = call else {
+            self.push(*call, model);
+            return Ok(());
+        };
+        let bits = function.between.map(|[from, _]| from.bits);
+        let x = Handle::new(Noted::of(*n).of_bits(bits));
+        let mut machine = recorder(function.format.bits(), model, self)?;
+        machine.function(function, &x).map(drop)
     }
 
-    fn push(&mut self, call: Call) {
+    fn push(&mut self, call: Call, model: &dyn CostModel) {
         // Other widths are local where all numbers have the ring's.
         let width_alone = matches!(
             call,
@@ -162,7 +178,7 @@ impl<'a> Recorder<'a> {
                 ..
             }
         );
-        if width_alone && !self.model.mixed() {
+        if width_alone && !model.mixed() {
             return;
         }
         if self.stages.is_empty() {
@@ -188,16 +204,22 @@ impl<'a> Recorder<'a> {
             stage.held = held;
         }
     }
+}
+
+impl Recorder<'_> {
+    fn push(&mut self, call: Call) {
+        self.notes.push(call, self.model);
+    }
 
     /// A share in memory of its own.
     fn made(&self, share: Noted) -> Noted {
-        let _held = Some(self.level.hold(share.n as u64));
+        let _held = Some(self.notes.level.hold(share.n as u64));
         Noted { _held, ..share }
     }
 
     /// Bits in memory of their own, many in the place of an element.
     fn made_bits(&self, n: usize) -> Noted {
-        let _held = Some(self.level.hold(n.div_ceil(64) as u64));
+        let _held = Some(self.notes.level.hold(n.div_ceil(64) as u64));
         Noted {
             _held,
             ..Noted::of(n)
@@ -230,7 +252,7 @@ impl Machine for Recorder<'_> {
     }
 
     fn layer(&mut self, name: &str) -> Result<(), Error> {
-        self.begin(name);
+        self.notes.begin(name);
         Ok(())
     }
 
@@ -274,8 +296,8 @@ impl Machine for Recorder<'_> {
 
     fn fix(&mut self, x: Noted) -> Result<Noted, Error> {
         self.push(Call::Fix { n: x.n });
-        self.fixed += 1;
-        let fixed = Some(self.fixed - 1);
+        self.notes.fixed += 1;
+        let fixed = Some(self.notes.fixed - 1);
         Ok(Noted { fixed, ..x })
     }
 
@@ -404,14 +426,14 @@ impl Machine for Recorder<'_> {
         Ok(self.made(Noted::of(windows).of_bits(bits)))
     }
 
-    fn function(&mut self, function: &Elementary, x: &Noted) -> Result<Noted, Error> {
+    fn native(&mut self, function: &Elementary, x: &Noted) -> Option<Result<Noted, Error>> {
         if !self.model.native(function) {
-            return function.apply(self, x);
+            return None;
         }
         let (n, function) = (x.n, *function);
         self.push(Call::Function { n, function });
         let bits = function.between.map(|[_, to]| to.bits);
-        Ok(self.made(Noted::of(n).of_bits(bits)))
+        Some(Ok(self.made(Noted::of(n).of_bits(bits))))
     }
 }
 

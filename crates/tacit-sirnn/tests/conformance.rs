@@ -43,7 +43,7 @@ impl Subject for SirnnOver {
     fn rounding(&self) -> (i64, i64) {
         (0, 0)
     }
-    fn machine(&self, party: Party) -> Result<Erased, Error> {
+    fn machine(&self, party: Party) -> Result<Erased<'_>, Error> {
         Sirnn::new(party, self.0).map(Erased::new)
     }
 }

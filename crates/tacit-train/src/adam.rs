@@ -10,7 +10,7 @@
 //! `2^-25`, `sqrt(v)` to `2^-20`, and the inverse root to a relative `2^-12`.
 
 use serde::{Deserialize, Serialize};
-use tacit_protocols::machine::{KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Elementary, Kind, Span};
 
 use crate::sgd::{LARGEST_RATE, RATE_BITS, Schedule, unit};
@@ -63,12 +63,12 @@ const NEAR: u32 = 12;
 const LEAST_EPSILON: f64 = 1e-6;
 
 /// The state of a parameter that a step changes.
-pub(crate) struct Moved<'a, S> {
-    pub weight: &'a mut S,
+pub(crate) struct Moved<'a> {
+    pub weight: &'a mut Handle,
     /// The mean of gradients.
-    pub mean: &'a mut S,
+    pub mean: &'a mut Handle,
     /// The mean of their squares.
-    pub square: &'a mut S,
+    pub square: &'a mut Handle,
 }
 
 impl Adam {
@@ -142,12 +142,12 @@ impl Adam {
 
     /// Step `t` of a parameter from the sum `g` of its gradients over `batch` items, of `2 f` fraction
     /// bits: two comparisons, an inverse root, two products and seven truncations for every element.
-    pub(crate) fn update<M: Machine>(
+    pub(crate) fn update(
         &self,
-        machine: &mut M,
+        machine: &mut Erased,
         fixed: Fixed,
-        moved: Moved<M::Share>,
-        g: &M::Share,
+        moved: Moved,
+        g: &Handle,
         (rate, batch, t): (f64, usize, usize),
     ) -> Result<(), Error> {
         let (f, places) = (fixed.fraction, places(fixed));
@@ -190,12 +190,12 @@ fn places(fixed: Fixed) -> u32 {
 
 /// The mean of `batch` gradients, of whose sum there is one with `2 f` fraction bits, clipped: two
 /// comparisons and two truncations.
-fn clipped_mean<M: Machine>(
-    machine: &mut M,
+fn clipped_mean(
+    machine: &mut Erased,
     fixed: Fixed,
-    sum: &M::Share,
+    sum: &Handle,
     batch: usize,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let places = places(fixed);
     // As many bits more as the sum is larger, while they have room.
     let larger = batch.max(1).next_power_of_two().ilog2();
@@ -222,10 +222,10 @@ fn clipped_mean<M: Machine>(
 }
 
 /// `m += (1 - beta) (g - m)`. 1 truncation.
-fn follow_mean<M: Machine>(
-    machine: &mut M,
-    mean: &mut M::Share,
-    g: &M::Share,
+fn follow_mean(
+    machine: &mut Erased,
+    mean: &mut Handle,
+    g: &Handle,
     beta: f64,
 ) -> Result<(), Error> {
     let (factor, trunc) = part(beta);
@@ -239,10 +239,10 @@ fn follow_mean<M: Machine>(
 
 /// `v += (1 - beta) (g^2 - v)`: a product and two truncations, in which `v` loses bits for what is added
 /// only.
-fn follow_square<M: Machine>(
-    machine: &mut M,
-    square: &mut M::Share,
-    g: &M::Share,
+fn follow_square(
+    machine: &mut Erased,
+    square: &mut Handle,
+    g: &Handle,
     beta: f64,
 ) -> Result<(), Error> {
     let (factor, trunc) = part(beta);

@@ -1,7 +1,7 @@
 //! The loss that a training minimises, and its gradient with respect to the network's outputs.
 
 use serde::{Deserialize, Serialize};
-use tacit_protocols::machine::{KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Elementary, Function, Kind, Logarithm, Span};
 
 use crate::layers::{row_sums, spread};
@@ -22,14 +22,14 @@ pub enum Loss {
 
 impl Loss {
     /// The gradient of every item's loss; `target` is one-hot, or the values.
-    pub(crate) fn gradient<M: Machine>(
+    pub(crate) fn gradient(
         self,
-        machine: &mut M,
+        machine: &mut Erased,
         fixed: Fixed,
-        z: &M::Share,
-        target: &M::Share,
+        z: &Handle,
+        target: &Handle,
         [batch, classes]: [usize; 2],
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let y = match self {
             Loss::CrossEntropy => softmax(machine, fixed, z, [batch, classes])?,
             Loss::MeanSquaredError => z.clone(),
@@ -38,14 +38,14 @@ impl Loss {
     }
 
     /// Sums over the items of a batch that say how good outputs are, as [`Scores`] reads them.
-    pub(crate) fn scores<M: Machine>(
+    pub(crate) fn scores(
         self,
-        machine: &mut M,
+        machine: &mut Erased,
         fixed: Fixed,
-        z: &M::Share,
-        target: &M::Share,
+        z: &Handle,
+        target: &Handle,
         [batch, classes]: [usize; 2],
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let sizes = [batch, classes];
         match self {
             Loss::CrossEntropy => {
@@ -97,21 +97,21 @@ impl Scores {
 }
 
 /// `exp(z - max z)` of every output, and of every item the maximum and the sum.
-struct Exponentials<S> {
-    largest: S,
-    exp: S,
-    sum: S,
+struct Exponentials {
+    largest: Handle,
+    exp: Handle,
+    sum: Handle,
     /// Where the sums lie: at least one exponential is 1, up to its error.
     span: Span,
 }
 
 /// A maximum of `classes` and an exponential of every element.
-fn exponentials<M: Machine>(
-    machine: &mut M,
+fn exponentials(
+    machine: &mut Erased,
     fixed: Fixed,
-    z: &M::Share,
+    z: &Handle,
     [batch, classes]: [usize; 2],
-) -> Result<Exponentials<M::Share>, Error> {
+) -> Result<Exponentials, Error> {
     let largest = maxima(machine, z, [batch, classes])?;
     let wide = spread(machine, &largest, [1, batch, classes]);
     let shifted = machine.sub(z, &wide);
@@ -130,12 +130,12 @@ fn exponentials<M: Machine>(
 
 /// `exp(z - max z)` over its sum, for every item: a reciprocal of every item and a product of every
 /// element beside the exponentials.
-fn softmax<M: Machine>(
-    machine: &mut M,
+fn softmax(
+    machine: &mut Erased,
     fixed: Fixed,
-    z: &M::Share,
+    z: &Handle,
     [batch, classes]: [usize; 2],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let Exponentials { exp, sum, span, .. } = exponentials(machine, fixed, z, [batch, classes])?;
     let reciprocal = Elementary::new(fixed.format()?, Kind::Reciprocal { span });
     let inverse = machine.function(&reciprocal, &sum)?;
@@ -144,11 +144,7 @@ fn softmax<M: Machine>(
 }
 
 /// The largest output of every item.
-fn maxima<M: Machine>(
-    machine: &mut M,
-    z: &M::Share,
-    [batch, classes]: [usize; 2],
-) -> Result<M::Share, Error> {
+fn maxima(machine: &mut Erased, z: &Handle, [batch, classes]: [usize; 2]) -> Result<Handle, Error> {
     let columns = machine.gather(z, &by_class(batch, classes));
     Ok(machine.maxpool(&columns, batch, classes, KeyBits::ALL)?)
 }
@@ -161,12 +157,12 @@ fn by_class(batch: usize, classes: usize) -> Vec<u32> {
 
 /// How many items have their `largest` output at the `right` class: a comparison. Of equal outputs
 /// any counts.
-fn hits<M: Machine>(
-    machine: &mut M,
-    largest: &M::Share,
-    right: &M::Share,
+fn hits(
+    machine: &mut Erased,
+    largest: &Handle,
+    right: &Handle,
     [batch, classes]: [usize; 2],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     // Each of the products may be a few units above or below; so may not be what is the largest.
     let slack = machine.constant(&vec![4 * classes as i64; batch]);
     let difference = machine.sub(right, largest);

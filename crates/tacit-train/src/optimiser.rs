@@ -1,6 +1,6 @@
 //! How gradients change parameters.
 
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle};
 
 use crate::adam::Moved;
 use crate::{Adam, Error, Fixed, Sgd};
@@ -55,12 +55,12 @@ impl Optimiser<'_> {
     }
 
     /// Step `t`, from 1, of a parameter from the sum `g` of its gradients over `batch` items.
-    pub(crate) fn update<M: Machine>(
+    pub(crate) fn update(
         &self,
-        machine: &mut M,
+        machine: &mut Erased,
         fixed: Fixed,
-        (weight, velocity, square): (&mut M::Share, &mut M::Share, Option<&mut M::Share>),
-        g: &M::Share,
+        (weight, velocity, square): (&mut Handle, &mut Handle, Option<&mut Handle>),
+        g: &Handle,
         (epoch, batch, t): (usize, usize, usize),
     ) -> Result<(), Error> {
         match (self, square) {

@@ -1,7 +1,7 @@
 //! Stochastic gradient descent.
 
 use serde::{Deserialize, Serialize};
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 
 use crate::{Error, Fixed};
 
@@ -167,12 +167,12 @@ impl Sgd {
 
     /// One step of a parameter from the sum `g` of its gradients over the batch, of `2 f` fraction
     /// bits. Two truncations; one without momentum and weight decay too, which are 0 then.
-    pub(crate) fn update<M: Machine>(
+    pub(crate) fn update(
         &self,
-        machine: &mut M,
+        machine: &mut Erased,
         fixed: Fixed,
-        (weight, velocity): (&mut M::Share, &mut M::Share),
-        g: &M::Share,
+        (weight, velocity): (&mut Handle, &mut Handle),
+        g: &Handle,
         (rate, batch): (Rate, usize),
     ) -> Result<(), Error> {
         let mut sum = g.clone();

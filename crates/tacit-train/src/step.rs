@@ -1,7 +1,7 @@
 //! One mini-batch.
 
-use tacit_protocols::machine::Machine;
-use tacit_protocols::record::{Noted, Recorder, Stage, stages_of};
+use tacit_protocols::machine::{Erased, Handle, Machine};
+use tacit_protocols::record::{Stage, stages_of};
 
 use crate::layers::{self, Mode, Saved};
 use crate::{Coin, Error, Fixed, Loss, Network, Optimiser};
@@ -9,13 +9,13 @@ use crate::{Coin, Error, Fixed, Loss, Network, Optimiser};
 /// The calls that a program of this training makes, stage by stage: a layer's pass, the loss, an update.
 pub fn calls_by_stage<T>(
     training: &Training,
-    program: impl FnOnce(&mut Recorder<'static>, State<Noted>) -> Result<T, Error>,
+    program: impl FnOnce(&mut Erased, State) -> Result<T, Error>,
 ) -> Result<Vec<Stage>, Error> {
     stages_of(training.fixed.bits, |recorder| {
         let mut each = || {
             let parameters = training.network.parameters().into_iter();
             let shares = parameters.map(|p| recorder.load(p.len, &[]));
-            shares.collect::<Result<Vec<Noted>, _>>()
+            shares.collect::<Result<Vec<Handle>, _>>()
         };
         let state = State {
             parameters: each()?,
@@ -32,14 +32,14 @@ pub fn calls_by_stage<T>(
 
 /// What a training changes: one party's shares.
 #[derive(Clone)]
-pub struct State<S> {
+pub struct State {
     /// The parameters, as [`Network::parameters`] lists them.
-    pub parameters: Vec<S>,
+    pub parameters: Vec<Handle>,
     /// By parameter the last step, or Adam's mean of gradients. Only for parameters that gradients
     /// change; the others have entries without meaning.
-    pub velocity: Vec<S>,
+    pub velocity: Vec<Handle>,
     /// The mean of the squares of gradients, where the optimiser follows them.
-    pub squares: Vec<S>,
+    pub squares: Vec<Handle>,
     /// Steps that are done.
     pub steps: usize,
 }
@@ -70,13 +70,13 @@ impl Training<'_> {
         (0..self.network.layers.len()).map(of).collect()
     }
 
-    fn forward<M: Machine>(
+    fn forward(
         &self,
-        machine: &mut M,
-        parameters: &mut [M::Share],
-        (x, batch): (M::Share, usize),
+        machine: &mut Erased,
+        parameters: &mut [Handle],
+        (x, batch): (Handle, usize),
         mode: Mode,
-    ) -> Result<(M::Share, Vec<Saved<M>>), Error> {
+    ) -> Result<(Handle, Vec<Saved>), Error> {
         let mut left = self.network.uses();
         let mut values = vec![Some(x)];
         let mut tape = Vec::with_capacity(self.network.layers.len());
@@ -104,15 +104,15 @@ impl Training<'_> {
     }
 
     /// The gradients of all parameters, in their order; nothing for those that are not learnt.
-    fn backward<M: Machine>(
+    fn backward(
         &self,
-        machine: &mut M,
-        parameters: &[M::Share],
-        tape: Vec<Saved<M>>,
-        (dy, batch): (M::Share, usize),
-    ) -> Result<Vec<Option<M::Share>>, Error> {
-        let mut gradients: Vec<Option<M::Share>> = parameters.iter().map(|_| None).collect();
-        let mut values: Vec<Option<M::Share>> = vec![None; self.network.layers.len()];
+        machine: &mut Erased,
+        parameters: &[Handle],
+        tape: Vec<Saved>,
+        (dy, batch): (Handle, usize),
+    ) -> Result<Vec<Option<Handle>>, Error> {
+        let mut gradients: Vec<Option<Handle>> = parameters.iter().map(|_| None).collect();
+        let mut values: Vec<Option<Handle>> = vec![None; self.network.layers.len()];
         values.push(Some(dy));
         for (i, saved) in tape.into_iter().enumerate().rev() {
             let Some(dy) = values[i + 1].take() else {
@@ -144,11 +144,11 @@ impl Training<'_> {
     }
 
     /// One step on `batch` items `x` with their targets, of an epoch from 0.
-    pub fn step<M: Machine>(
+    pub fn step(
         &self,
-        machine: &mut M,
-        state: &mut State<M::Share>,
-        (x, target): (M::Share, &M::Share),
+        machine: &mut Erased,
+        state: &mut State,
+        (x, target): (Handle, &Handle),
         (epoch, batch): (usize, usize),
     ) -> Result<(), Error> {
         let parameters = &mut state.parameters;
@@ -174,13 +174,13 @@ impl Training<'_> {
     }
 
     /// The network's outputs for `batch` items.
-    pub fn predict<M: Machine>(
+    pub fn predict(
         &self,
-        machine: &mut M,
-        state: &State<M::Share>,
-        x: M::Share,
+        machine: &mut Erased,
+        state: &State,
+        x: Handle,
         batch: usize,
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let mut parameters = state.parameters.clone();
         let (z, _) = self.forward(machine, &mut parameters, (x, batch), Mode::Predict)?;
         Ok(z)
@@ -188,13 +188,13 @@ impl Training<'_> {
 
     /// How good the network is on `batch` items: sums that may be added to those of other batches,
     /// and that [`crate::Scores`] reads when they are opened.
-    pub fn evaluate<M: Machine>(
+    pub fn evaluate(
         &self,
-        machine: &mut M,
-        state: &State<M::Share>,
-        (x, target): (M::Share, &M::Share),
+        machine: &mut Erased,
+        state: &State,
+        (x, target): (Handle, &Handle),
         batch: usize,
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let z = self.predict(machine, state, x, batch)?;
         machine.stage()?;
         let sizes = [batch, self.network.outputs()];

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use tacit_algebra::Prg;
 use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
-use tacit_protocols::machine::{Call, Conv2d, KeyBits, Machine, MatMul, Operand};
+use tacit_protocols::machine::{Call, Conv2d, Erased, Handle, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::math::compare;
-use tacit_protocols::record::{Noted, calls_of};
+use tacit_protocols::record::{calls_of, noted};
 use tacit_run::{Error, SIGNS, Tolerance, key_bits, named};
 
 use super::compound::{Compound, PLANE, STATISTICS};
@@ -293,26 +293,22 @@ impl Case {
     }
 
     pub(super) fn calls(&self) -> Result<Vec<Call>, Error> {
-        let [x, y, _] = self.lens().unwrap_or_default().map(Noted::of);
+        let [x, y, _] = self.lens().unwrap_or_default().map(noted);
         calls_of(self.width, |machine| self.run(machine, &[x, y]).map(drop))
     }
 
     /// Computes the operation, and verifies it in protocols that verify.
-    pub(super) fn run<M: Machine>(
+    pub(super) fn run(
         &self,
-        machine: &mut M,
-        operands: &[M::Share; 2],
-    ) -> Result<Computed<M>, Error> {
+        machine: &mut Erased,
+        operands: &[Handle; 2],
+    ) -> Result<Computed, Error> {
         let computed = self.compute(machine, operands)?;
         machine.settle()?;
         Ok(computed)
     }
 
-    fn compute<M: Machine>(
-        &self,
-        machine: &mut M,
-        operands: &[M::Share; 2],
-    ) -> Result<Computed<M>, Error> {
+    fn compute(&self, machine: &mut Erased, operands: &[Handle; 2]) -> Result<Computed, Error> {
         let [x, y] = operands;
         if let Some(function) = &self.function {
             return Ok(Computed::Words(function.apply(machine, x)?));
@@ -422,7 +418,7 @@ fn keys(op: Op, asked: Option<&str>, fraction: u32, width: u32) -> Result<KeyBit
 }
 
 /// A result before it is opened.
-pub(super) enum Computed<M: Machine> {
-    Words(M::Share),
-    Bits(M::Bits),
+pub(super) enum Computed {
+    Words(Handle),
+    Bits(Handle),
 }

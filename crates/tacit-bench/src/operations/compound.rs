@@ -2,7 +2,7 @@
 //! measured on.
 
 use tacit_algebra::Prg;
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statistics};
 use tacit_run::Error;
 
@@ -94,11 +94,11 @@ impl Compound {
         }
     }
 
-    pub fn apply<M: Machine>(
+    pub fn apply(
         &self,
-        machine: &mut M,
-        [x, y]: &[M::Share; 2],
-    ) -> Result<M::Share, tacit_protocols::Error> {
+        machine: &mut Erased,
+        [x, y]: &[Handle; 2],
+    ) -> Result<Handle, tacit_protocols::Error> {
         match &self.kind {
             Kind::Division(division) => division.apply(machine, x, y),
             Kind::BatchNorm(norm) => {

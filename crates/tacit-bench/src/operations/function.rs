@@ -1,7 +1,7 @@
 //! The functions of one operand among the measured operations, with the operands that they are
 //! measured on.
 
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 use tacit_protocols::math::{Elementary, Format, Kind, Leakage, Number, Span};
 use tacit_run::Error;
 
@@ -78,11 +78,11 @@ impl Elementwise {
     }
 
     /// The function of every element of `x`.
-    pub fn apply<M: Machine>(
+    pub fn apply(
         &self,
-        machine: &mut M,
-        x: &M::Share,
-    ) -> Result<M::Share, tacit_protocols::Error> {
+        machine: &mut Erased,
+        x: &Handle,
+    ) -> Result<Handle, tacit_protocols::Error> {
         match self.function.between {
             None => machine.function(&self.function, x),
             Some([from, _]) => {

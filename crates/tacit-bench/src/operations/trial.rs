@@ -146,7 +146,7 @@ impl Trial<'_> {
 }
 
 /// Opens a result to all, outside the figures.
-fn open(machine: &mut Erased, computed: Computed<Erased>, n: usize) -> Result<Vec<i64>, Error> {
+fn open(machine: &mut Erased, computed: Computed, n: usize) -> Result<Vec<i64>, Error> {
     let words = match computed {
         Computed::Words(words) => words,
         Computed::Bits(bits) => {

@@ -8,7 +8,7 @@ use tacit_protocols::machine::{
 };
 use tacit_protocols::math::{Elementary, Format, Kind as Function};
 use tacit_protocols::portions::level;
-use tacit_protocols::record::{Noted, calls_of};
+use tacit_protocols::record::{calls_of, noted};
 use tacit_run::speeds::Kind;
 use tacit_run::{Error, Instance, Metered};
 
@@ -230,18 +230,18 @@ impl Probe {
 
     fn recorded(&self, width: u32) -> Result<Vec<Call>, Error> {
         calls_of(width, |machine| {
-            let operands = self.lens().map(Noted::of);
+            let operands = self.lens().map(noted);
             let ready = self.ready(machine, &operands)?;
             self.run(machine, &operands, ready)
         })
     }
 
     /// What is not measured: bits to choose by.
-    fn ready<M: Machine>(
+    fn ready(
         &self,
-        machine: &mut M,
-        [x, y]: &[M::Share; 2],
-    ) -> Result<(M::Share, Option<M::Bits>), Error> {
+        machine: &mut Erased,
+        [x, y]: &[Handle; 2],
+    ) -> Result<(Handle, Option<Handle>), Error> {
         match self.what {
             What::Product(Bilinear::Elementwise(_)) => Ok((y.clone(), None)),
             What::Product(_) | What::Network(_) => Ok((machine.known(y.clone(), 0), None)),
@@ -250,11 +250,11 @@ impl Probe {
         }
     }
 
-    fn run<M: Machine>(
+    fn run(
         &self,
-        machine: &mut M,
-        [x, _]: &[M::Share; 2],
-        (y, bits): (M::Share, Option<M::Bits>),
+        machine: &mut Erased,
+        [x, _]: &[Handle; 2],
+        (y, bits): (Handle, Option<Handle>),
     ) -> Result<(), Error> {
         match (self.what, bits) {
             (What::Product(map), _) => {
@@ -278,12 +278,12 @@ impl Probe {
 
 impl Probe {
     /// Runs the small network.
-    fn layers<M: Machine>(
+    fn layers(
         &self,
-        machine: &mut M,
+        machine: &mut Erased,
         layers: Layers,
-        x: &M::Share,
-        weights: &M::Share,
+        x: &Handle,
+        weights: &Handle,
     ) -> Result<(), Error> {
         let keys = KeyBits::within(FEW);
         let (conv, matrix, count) = (layers.conv(), layers.matrix(), layers.windows());
@@ -346,7 +346,7 @@ impl Timed<'_> {
         let ready = self.probe.ready(machine, operands)?;
         machine.settle()?;
         let online = self.online(machine, |machine| self.probe.run(machine, operands, ready))?;
-        let checkpoint = self.online(machine, Erased::settle)?;
+        let checkpoint = self.online(machine, |machine| machine.settle())?;
         Ok([offline, online, checkpoint, keys])
     }
 

@@ -8,13 +8,12 @@
 mod large_error;
 
 use serde::{Deserialize, Serialize};
-use tacit_algebra::Ring;
 use tacit_net::{LinkModel, memory};
 use tacit_nn::encode::{EncodeError, LayerWeights};
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Order, PlanError, PlanOptions, Reveal, plan_each};
 use tacit_nn::{Graph, Plan};
-use tacit_protocols::clear::{Clear, Truncating};
+use tacit_protocols::clear::{self, Truncating};
 use tacit_run::score::{accuracy, classes, share};
 use tacit_run::{
     Compiled, Error, Observer, Progress, SIGNS, Settings, Tensor, asked_width, in_threads, logged,
@@ -230,10 +229,7 @@ impl<'a> Analyst<'a> {
         let mut measured = Vec::new();
         for (row, (_, kind)) in rows.into_iter().zip(MASKS) {
             let done = self.done + measured.len();
-            let (revealed, large_errors) = match plan.ring_bits {
-                32 => self.run::<u32>(plan, weights, kind, &row, done)?,
-                _ => self.run::<u64>(plan, weights, kind, &row, done)?,
-            };
+            let (revealed, large_errors) = self.run(plan, weights, kind, &row, done)?;
             let output = plan.finish(&revealed)?;
             measured.push(AnalysisRow {
                 accuracy: Some(accuracy(plan, &output, self.labels)?),
@@ -250,7 +246,7 @@ impl<'a> Analyst<'a> {
 
     /// Predicts everything in the clear, after `done` other rows: what is revealed, and the number
     /// of large errors.
-    fn run<R: Ring>(
+    fn run(
         &mut self,
         plan: &Plan,
         weights: &[LayerWeights],
@@ -275,7 +271,7 @@ impl<'a> Analyst<'a> {
         };
         let alone = memory::mesh(1, &LinkModel::LOCAL, settings.timeout);
         let mut ended = in_threads(alone, &mut observe, |party, observe| {
-            let mut machine = Clear::<R>::new(party).truncating(kind)?;
+            let (mut machine, large_errors) = clear::truncating(plan.ring_bits, party, kind)?;
             let weights = share_weights(plan, &mut machine, &roles, Some(weights))?;
             let (mut revealed, item) = (Vec::new(), plan.input_len());
             for (batch, values) in values.chunks(BATCH * item).enumerate() {
@@ -300,7 +296,7 @@ impl<'a> Analyst<'a> {
                 revealed
                     .extend(reveal_output(plan, &mut machine, &roles, &y?)?.unwrap_or_default());
             }
-            Ok((revealed, machine.large_errors()))
+            Ok((revealed, large_errors.count()))
         })?;
         Ok(ended.swap_remove(0))
     }

@@ -243,7 +243,7 @@ pub fn maxpools_with_derivatives(s: &dyn Subject) {
 
 fn maxpool_with_its_derivative(s: &dyn Subject, windows: usize, size: usize, x: &[i64]) {
     let calls = demand(64, |machine| {
-        let x = Noted::of(windows * size);
+        let x = noted(windows * size);
         maxpool_with_derivative(machine, &x, windows, size, KeyBits::ALL)
     });
     let opened = apply(s, &calls, x, |machine, x| {

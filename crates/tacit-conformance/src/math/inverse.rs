@@ -99,7 +99,7 @@ fn quotients_of(s: &dyn Subject, fraction: u32, span: Span, quotient: i32) {
     let mut operands = x.clone();
     operands.extend(&y);
     let calls = demand(s.bits(), |machine| {
-        division.apply(machine, &Noted::of(n), &Noted::of(n))
+        division.apply(machine, &noted(n), &noted(n))
     });
     let got = apply(s, &calls, &operands, |machine, operands| {
         let (x, y) = (

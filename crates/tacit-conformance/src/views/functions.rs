@@ -84,7 +84,7 @@ impl Computed {
             }
             Computed::Logarithm => demand_of(bits, &Logarithm::new(format, 4)?, FEW),
             Computed::Division => {
-                let few = Noted::of(FEW);
+                let few = noted(FEW);
                 demand(bits, |machine| division(format)?.apply(machine, &few, &few))
             }
             Computed::BatchNorm => demand_of_norm(bits, &batch_norm(format)?, CHANNELS),

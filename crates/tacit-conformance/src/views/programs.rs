@@ -1,7 +1,9 @@
 //! One program for every call of the machine, on rows of secrets: each row holds the same number in
 //! every sample.
 
-use crate::{Noted, demand};
+use tacit_protocols::record::noted;
+
+use crate::demand;
 use tacit_protocols::Error;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{
@@ -172,10 +174,10 @@ impl Program {
             Program::MaxpoolExact => vec![Call::maxpool(n, 4)],
             Program::Relu => vec![Call::relu(n).by(KEYS)],
             Program::Maxpool => vec![Call::maxpool(n, 4).by(KEYS)],
-            Program::Argmax => demand(bits, |m| top(n, 1).apply(m, &Noted::of(3 * n))),
-            Program::TopTwo => demand(bits, |m| top(n, 2).apply(m, &Noted::of(3 * n))),
+            Program::Argmax => demand(bits, |m| top(n, 1).apply(m, &noted(3 * n))),
+            Program::TopTwo => demand(bits, |m| top(n, 2).apply(m, &noted(3 * n))),
             Program::MaxpoolWithDerivative => demand(bits, |m| {
-                math::maxpool_with_derivative(m, &Noted::of(4 * n), n, 4, KEYS)
+                math::maxpool_with_derivative(m, &noted(4 * n), n, 4, KEYS)
             }),
         }
     }

@@ -255,7 +255,7 @@ pub fn quotients(s: &dyn Subject, format: Format, n: usize) {
                 .collect();
             let (n, operands) = (y.len(), [&x[..], &y].concat());
             let calls = demand(format.bits(), |machine| {
-                division.apply(machine, &Noted::of(n), &Noted::of(n))
+                division.apply(machine, &noted(n), &noted(n))
             });
             let got = apply(s, &calls, &operands, |machine, operands| {
                 let [x, y] = [0, n].map(|at| machine.slice(operands, at..at + n));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{CostModel, Machine};
+use tacit_protocols::machine::{CostModel, Erased, Handle, Machine};
 use tacit_protocols::portions::workspace;
 
 use crate::plan::{Plan, Roles};
@@ -89,15 +89,15 @@ pub(super) type Range = (usize, usize);
 
 /// A value of a batch in the parts in which it was made: nothing is copied where the next layer takes as
 /// many items at a time.
-pub(super) struct Parts<S> {
+pub(super) struct Parts {
     pub ranges: Vec<Range>,
     /// The parts; `None` where one is used up.
-    parts: Vec<Option<S>>,
+    parts: Vec<Option<Handle>>,
 }
 
-impl<S> Parts<S> {
+impl Parts {
     /// All items in one part.
-    pub fn whole(items: usize, share: S) -> Self {
+    pub fn whole(items: usize, share: Handle) -> Self {
         Parts {
             ranges: vec![(0, items)],
             parts: vec![Some(share)],
@@ -105,17 +105,17 @@ impl<S> Parts<S> {
     }
 
     /// One part for every range.
-    pub fn new(ranges: Vec<Range>, parts: Vec<S>) -> Self {
+    pub fn new(ranges: Vec<Range>, parts: Vec<Handle>) -> Self {
         let parts = parts.into_iter().map(Some).collect();
         Parts { ranges, parts }
     }
 
-    pub fn part(&self, at: usize) -> Option<&S> {
+    pub fn part(&self, at: usize) -> Option<&Handle> {
         self.parts.get(at)?.as_ref()
     }
 
     /// The first part.
-    pub fn into_one(self) -> Option<S> {
+    pub fn into_one(self) -> Option<Handle> {
         self.parts.into_iter().next()?
     }
 
@@ -125,12 +125,12 @@ impl<S> Parts<S> {
     }
 
     /// These items divided into other parts. Old parts are freed as they are used up. Local.
-    pub fn arranged<M: Machine<Share = S>>(self, machine: &mut M, ranges: &[Range]) -> Self {
+    pub fn arranged(self, machine: &mut Erased, ranges: &[Range]) -> Self {
         if self.ranges == ranges {
             return self;
         }
         let held = self.ranges.into_iter().zip(self.parts);
-        let mut held: VecDeque<(Range, S)> = held
+        let mut held: VecDeque<(Range, Handle)> = held
             .filter_map(|(range, part)| Some((range, part?)))
             .collect();
         let parts = ranges
@@ -142,11 +142,11 @@ impl<S> Parts<S> {
 }
 
 /// The items of a range, which begins where what is held begins, or in its first part.
-fn first_of<M: Machine>(
-    machine: &mut M,
-    held: &mut VecDeque<(Range, M::Share)>,
+fn first_of(
+    machine: &mut Erased,
+    held: &mut VecDeque<(Range, Handle)>,
     (first, n): Range,
-) -> M::Share {
+) -> Handle {
     let (mut pieces, mut at) = (Vec::new(), first);
     while at < first + n
         && let Some(((start, len), share)) = held.pop_front()
@@ -163,7 +163,7 @@ fn first_of<M: Machine>(
         }
         at = to;
     }
-    match <[M::Share; 1]>::try_from(pieces) {
+    match <[Handle; 1]>::try_from(pieces) {
         Ok([piece]) => piece,
         Err(pieces) => machine.concat(&pieces.iter().collect::<Vec<_>>()),
     }
@@ -175,7 +175,7 @@ mod tests {
 
     use super::*;
     use tacit_net::{LinkModel, memory};
-    use tacit_protocols::clear::Clear;
+    use tacit_protocols::clear;
     use tacit_protocols::machine::Audience;
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn parts_are_arranged_without_a_loss() {
         let party = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1)).remove(0);
-        let mut machine = Clear::<u64>::new(party);
+        let mut machine = clear::machine(64, party);
         let items = 7;
         let by = |each| {
             let at_a_time = vec![each];

@@ -1,7 +1,7 @@
 //! Inputs of clients that are no party, and what they get.
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 
 use super::check_batch;
 use super::opening::to_open;
@@ -9,23 +9,19 @@ use crate::plan::{INPUT, OUTPUT, Plan};
 
 /// The inputs of several clients, one behind the other, in the ring: of each so many items, and this
 /// party's share of them. Local.
-pub fn take_input<M: Machine>(
+pub fn take_input(
     plan: &Plan,
-    machine: &mut M,
+    machine: &mut Erased,
     requests: &[(usize, &[u8])],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     check_batch(plan, requests.iter().map(|(items, _)| items).sum())?;
     let one = |&(items, share): &(usize, &[u8])| machine.load(items * plan.input_len(), share);
-    let parts: Vec<M::Share> = requests.iter().map(one).collect::<Result<_, _>>()?;
+    let parts: Vec<Handle> = requests.iter().map(one).collect::<Result<_, _>>()?;
     Ok(machine.concat(&parts.iter().collect::<Vec<_>>()))
 }
 
 /// Begins a batch of these inputs: in the widths that the plan gives them.
-pub fn begin_batch<M: Machine>(
-    plan: &Plan,
-    machine: &mut M,
-    input: M::Share,
-) -> Result<M::Share, Error> {
+pub fn begin_batch(plan: &Plan, machine: &mut Erased, input: Handle) -> Result<Handle, Error> {
     machine.layer(INPUT)?;
     match plan.input_widths {
         Some(widths) => machine.resize(&input, 0, widths.bits),
@@ -34,20 +30,16 @@ pub fn begin_batch<M: Machine>(
 }
 
 /// What the plan opens of a batch, still shared. Where that is classes, they are found first.
-pub fn to_hand_out<M: Machine>(
-    plan: &Plan,
-    machine: &mut M,
-    output: &M::Share,
-) -> Result<M::Share, Error> {
+pub fn to_hand_out(plan: &Plan, machine: &mut Erased, output: &Handle) -> Result<Handle, Error> {
     let opened = to_open(plan, machine, output)?;
     machine.layer(OUTPUT)?;
     Ok(opened)
 }
 
 /// What each client of a batch gets of this party: its part of what the plan opens of the client's items.
-pub fn hand_out<M: Machine>(
-    machine: &mut M,
-    opened: &M::Share,
+pub fn hand_out(
+    machine: &mut Erased,
+    opened: &Handle,
     items: &[usize],
 ) -> Result<Vec<Vec<u8>>, Error> {
     let each = machine.len(opened) / items.iter().sum::<usize>().max(1);

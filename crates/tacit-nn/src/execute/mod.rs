@@ -9,7 +9,7 @@ mod opening;
 mod step;
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Audience, Machine, Operand, PAD};
+use tacit_protocols::machine::{Audience, Erased, Handle, Machine, Operand, PAD};
 
 use crate::encode::LayerWeights;
 use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
@@ -32,19 +32,19 @@ pub struct Progress<'a> {
 
 /// The shared weights of one layer; none where it uses those of another.
 #[derive(Clone)]
-pub struct Operands<S> {
-    factors: Option<Operand<S>>,
-    terms: Option<Operand<S>>,
+pub struct Operands {
+    factors: Option<Operand<Handle>>,
+    terms: Option<Operand<Handle>>,
 }
 
 /// Shares the weights; the owner passes them encoded, the others `None`. Where the model is
 /// public they are opened to all.
-pub fn share_weights<M: Machine>(
+pub fn share_weights(
     plan: &Plan,
-    machine: &mut M,
+    machine: &mut Erased,
     roles: &Roles,
     weights: Option<&[LayerWeights]>,
-) -> Result<Vec<Operands<M::Share>>, Error> {
+) -> Result<Vec<Operands>, Error> {
     machine.layer(WEIGHTS)?;
     if weights.is_some_and(|w| w.len() != plan.layers.len()) {
         return Err(Error::Invalid(
@@ -57,13 +57,13 @@ pub fn share_weights<M: Machine>(
     plan.layers.iter().enumerate().map(one).collect()
 }
 
-fn share_layer<M: Machine>(
+fn share_layer(
     plan: &Plan,
-    machine: &mut M,
+    machine: &mut Erased,
     roles: &Roles,
     layer: &Layer,
     weights: Option<&LayerWeights>,
-) -> Result<Operands<M::Share>, Error> {
+) -> Result<Operands, Error> {
     let (factors, terms) = layer.shared_lens();
     let n = factors + terms;
     if n == 0 {
@@ -101,13 +101,13 @@ fn share_layer<M: Machine>(
 }
 
 /// Shares a batch of inputs; their owner passes them encoded, the others `None`.
-pub fn share_input<M: Machine>(
+pub fn share_input(
     plan: &Plan,
-    machine: &mut M,
+    machine: &mut Erased,
     roles: &Roles,
     batch: usize,
     values: Option<&[i64]>,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     check_batch(plan, batch)?;
     machine.layer(INPUT)?;
     let input = machine.input(roles.data_owner, batch * plan.input_len(), values)?;
@@ -119,11 +119,11 @@ pub fn share_input<M: Machine>(
 
 /// Opens to its receiver what the plan says of the output; `None` for the others. Where that is
 /// classes, they are found first, and nothing else is opened.
-pub fn reveal_output<M: Machine>(
+pub fn reveal_output(
     plan: &Plan,
-    machine: &mut M,
+    machine: &mut Erased,
     roles: &Roles,
-    output: &M::Share,
+    output: &Handle,
 ) -> Result<Option<Vec<i64>>, Error> {
     let opened = to_open(plan, machine, output)?;
     machine.layer(OUTPUT)?;
@@ -132,14 +132,14 @@ pub fn reveal_output<M: Machine>(
 
 /// Runs all layers on a batch of shared inputs, each on as many items at a time as the batch says;
 /// `observe` hears of each layer before it starts, and ends the run by an error.
-pub fn execute<M: Machine>(
+pub fn execute(
     plan: &Plan,
-    machine: &mut M,
-    weights: &[Operands<M::Share>],
-    input: M::Share,
+    machine: &mut Erased,
+    weights: &[Operands],
+    input: Handle,
     batch: &Batch,
     observe: &mut dyn FnMut(Progress) -> Result<(), Error>,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     check_batch(plan, batch.items)?;
     if machine.ring_bits() != plan.ring_bits {
         return Err(Error::Invalid(format!(
@@ -178,15 +178,15 @@ pub fn execute<M: Machine>(
 
 /// Runs a layer on some items after the others: on those of every range, or as the first input comes. Parts
 /// of inputs that end with this layer are freed on the way.
-fn in_parts<M: Machine>(
+fn in_parts(
     plan: &Plan,
-    machine: &mut M,
+    machine: &mut Erased,
     layer: &Layer,
-    weights: &Operands<M::Share>,
+    weights: &Operands,
     ranges: Option<Vec<Range>>,
-    values: &mut [Option<Parts<M::Share>>],
+    values: &mut [Option<Parts>],
     ends: impl Fn(usize) -> bool,
-) -> Result<Parts<M::Share>, Error> {
+) -> Result<Parts, Error> {
     let early = || {
         let why = format!("layer '{}' reads a value before it is made", layer.name);
         Error::Invalid(why)

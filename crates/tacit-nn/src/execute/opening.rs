@@ -1,16 +1,12 @@
 //! Prepares the output of a plan for its opening.
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Machine, PAD};
+use tacit_protocols::machine::{Erased, Handle, Machine, PAD};
 
 use crate::plan::{Plan, RANKING, Scores};
 
 /// What is opened of a batch of outputs.
-pub(super) fn to_open<M: Machine>(
-    plan: &Plan,
-    machine: &mut M,
-    output: &M::Share,
-) -> Result<M::Share, Error> {
+pub(super) fn to_open(plan: &Plan, machine: &mut Erased, output: &Handle) -> Result<Handle, Error> {
     let scores = &plan.opening.scores[..];
     let item = plan.value_len(plan.output).max(1);
     let batch = machine.len(output) / item;
@@ -22,13 +18,13 @@ pub(super) fn to_open<M: Machine>(
 }
 
 /// The places of the `k` largest scores of every window, in the order of the item's axes.
-fn places<M: Machine>(
+fn places(
     plan: &Plan,
-    machine: &mut M,
-    output: &M::Share,
+    machine: &mut Erased,
+    output: &Handle,
     scores: &Scores,
     [batch, k]: [usize; 2],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     machine.layer(RANKING)?;
     let missing = || Error::Invalid("the plan opens no classes".into());
     let top = plan.top(batch).ok_or_else(missing)?;
@@ -62,12 +58,12 @@ fn places<M: Machine>(
 
 /// Every score less the first of its window: all that a softmax tells of them; the other elements of an item
 /// as they are. Local. Planned values are below a quarter of their range, so a difference does not leave it.
-fn differences<M: Machine>(
-    machine: &mut M,
-    output: &M::Share,
+fn differences(
+    machine: &mut Erased,
+    output: &Handle,
     scores: &[Scores],
     [batch, item]: [usize; 2],
-) -> M::Share {
+) -> Handle {
     let first = |i: usize| {
         let (before, e) = (i / item * item, i % item);
         let found = scores.iter().find_map(|scores| scores.first(e));

@@ -3,26 +3,22 @@
 use std::ops::Range;
 
 use tacit_protocols::Error;
-use tacit_protocols::machine::{Bilinear, Machine, Operand, PAD};
+use tacit_protocols::machine::{Bilinear, Erased, Handle, Machine, Operand, PAD};
 
 use super::Operands;
 use crate::graph::{FILL, Pool, Whole};
 use crate::plan::{Layer, LayerOp, Places, Plan, Widths, encode};
 
 /// One layer on one batch.
-pub(super) struct Step<'a, S> {
+pub(super) struct Step<'a> {
     pub plan: &'a Plan,
     pub layer: &'a Layer,
-    pub weights: &'a Operands<S>,
+    pub weights: &'a Operands,
     pub batch: usize,
 }
 
-impl<S: Clone> Step<'_, S> {
-    pub(super) fn run<M: Machine<Share = S>>(
-        &self,
-        machine: &mut M,
-        inputs: &[&S],
-    ) -> Result<S, Error> {
+impl Step<'_> {
+    pub(super) fn run(&self, machine: &mut Erased, inputs: &[&Handle]) -> Result<Handle, Error> {
         let y = self.compute(machine, inputs)?;
         match self.layer.widths {
             // Local: what is made of sums may have fewer bits than they.
@@ -31,7 +27,7 @@ impl<S: Clone> Step<'_, S> {
         }
     }
 
-    fn compute<M: Machine<Share = S>>(&self, machine: &mut M, inputs: &[&S]) -> Result<S, Error> {
+    fn compute(&self, machine: &mut Erased, inputs: &[&Handle]) -> Result<Handle, Error> {
         let x = inputs[0];
         match &self.layer.op {
             LayerOp::Conv { .. } | LayerOp::Linear { .. } => self.linear(machine, x),
@@ -64,7 +60,7 @@ impl<S: Clone> Step<'_, S> {
     }
 
     /// The shared numbers of some tokens, for every item of the row of inputs.
-    fn tokens<M: Machine<Share = S>>(&self, machine: &mut M, x: &S, part: Range<usize>) -> S {
+    fn tokens(&self, machine: &mut Erased, x: &Handle, part: Range<usize>) -> Handle {
         let row = self.plan.input_len();
         if part == (0..row) {
             return x.clone();
@@ -89,12 +85,12 @@ impl<S: Clone> Step<'_, S> {
     }
 
     /// One number of `operand` per output element, by an index into it.
-    fn spread<M: Machine<Share = S>>(
+    fn spread(
         &self,
-        machine: &mut M,
-        operand: &Operand<S>,
+        machine: &mut Erased,
+        operand: &Operand<Handle>,
         index: impl Fn(usize) -> usize,
-    ) -> Operand<S> {
+    ) -> Operand<Handle> {
         let all = || (0..self.batch).flat_map(|_| (0..self.layer.out_len()).map(&index));
         match operand {
             Operand::Secret(share) => {
@@ -106,7 +102,7 @@ impl<S: Clone> Step<'_, S> {
     }
 
     /// The product of two computed values.
-    fn of_two<M: Machine<Share = S>>(&self, machine: &mut M, x: &S, y: &S) -> Result<S, Error> {
+    fn of_two(&self, machine: &mut Erased, x: &Handle, y: &Handle) -> Result<Handle, Error> {
         let [first, second] = self.plan.factor_truncs(self.layer);
         let x = machine.truncate(x, first)?;
         let y = machine.truncate(y, second)?;
@@ -119,7 +115,7 @@ impl<S: Clone> Step<'_, S> {
         self.layer.bilinear(self.batch).ok_or_else(none)
     }
 
-    fn linear<M: Machine<Share = S>>(&self, machine: &mut M, x: &S) -> Result<S, Error> {
+    fn linear(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         let missing = || Error::Invalid(format!("layer '{}' has no weights", self.layer.name));
         let w = self.weights.factors.as_ref().ok_or_else(missing)?;
         let map = self.map()?;
@@ -128,25 +124,25 @@ impl<S: Clone> Step<'_, S> {
     }
 
     /// `(x w + bias) >> trunc`, in the layer's widths if it has any.
-    fn product<M: Machine<Share = S>>(
+    fn product(
         &self,
-        machine: &mut M,
-        x: &S,
-        w: &Operand<S>,
-        bias: Option<&Operand<S>>,
+        machine: &mut Erased,
+        x: &Handle,
+        w: &Operand<Handle>,
+        bias: Option<&Operand<Handle>>,
         map: &Bilinear,
-    ) -> Result<S, Error> {
+    ) -> Result<Handle, Error> {
         let bits = self.layer.widths.map(|w| [w.product, w.bits]);
         machine.linear(x, w, bias, map, self.layer.trunc, bits)
     }
 
-    fn affine<M: Machine<Share = S>>(
+    fn affine(
         &self,
-        machine: &mut M,
-        x: &S,
+        machine: &mut Erased,
+        x: &Handle,
         inner: usize,
         channels: usize,
-    ) -> Result<S, Error> {
+    ) -> Result<Handle, Error> {
         let channel = |e: usize| (e / inner) % channels;
         let n = self.out_len();
         let mut y = x.clone();
@@ -167,7 +163,7 @@ impl<S: Clone> Step<'_, S> {
     }
 
     /// 0 or 1, chosen by the signs.
-    fn non_negative<M: Machine<Share = S>>(&self, machine: &mut M, x: &S) -> Result<S, Error> {
+    fn non_negative(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         let n = self.out_len();
         let own = self.layer.own_fraction.unwrap_or(self.plan.fraction_bits);
         let number = self.layer.widths.map(Widths::number);
@@ -183,17 +179,17 @@ impl<S: Clone> Step<'_, S> {
     /// The largest of the whole numbers that `x` reaches, or, of the nearest, that `x + 1/2` does: found from
     /// `low` on in steps of powers of two. The last step is to an odd number from an even one, and that is
     /// nearest only to what is beyond the middle.
-    fn whole<M: Machine<Share = S>>(
+    fn whole(
         &self,
-        machine: &mut M,
-        x: &S,
+        machine: &mut Erased,
+        x: &Handle,
         whole: Whole,
         (low, steps): (i64, u32),
-    ) -> Result<S, Error> {
+    ) -> Result<Handle, Error> {
         let n = self.out_len();
         let number = self.plan.number(self.layer.inputs[0]);
         let one = 1i64 << number.fraction;
-        let all = |machine: &mut M, v: i64| {
+        let all = |machine: &mut Erased, v: i64| {
             let all = machine.constant_by(n, || vec![v; n]);
             machine.resize(&all, 0, number.bits)
         };
@@ -216,23 +212,23 @@ impl<S: Clone> Step<'_, S> {
     }
 
     /// By the positive parts of `x - low` and `x - high`, compared in one go; without bounds, `x`.
-    fn clip<M: Machine<Share = S>>(
+    fn clip(
         &self,
-        machine: &mut M,
-        x: &S,
+        machine: &mut Erased,
+        x: &Handle,
         low: Option<i64>,
         high: Option<i64>,
-    ) -> Result<S, Error> {
+    ) -> Result<Handle, Error> {
         if !self.layer.op.takes_signs() {
             return Ok(x.clone());
         }
         let n = self.out_len();
-        let bounds: Vec<S> = [low, high]
+        let bounds: Vec<Handle> = [low, high]
             .into_iter()
             .flatten()
             .map(|v| machine.constant_by(n, || vec![v; n]))
             .collect();
-        let above: Vec<S> = bounds.iter().map(|bound| machine.sub(x, bound)).collect();
+        let above: Vec<Handle> = bounds.iter().map(|bound| machine.sub(x, bound)).collect();
         let above = machine.concat(&above.iter().collect::<Vec<_>>());
         let positive = machine.relu(&above, self.layer.keys.into())?;
         match (low, high) {
@@ -248,12 +244,7 @@ impl<S: Clone> Step<'_, S> {
         }
     }
 
-    fn max_pool<M: Machine<Share = S>>(
-        &self,
-        machine: &mut M,
-        x: &S,
-        pool: &Pool,
-    ) -> Result<S, Error> {
+    fn max_pool(&self, machine: &mut Erased, x: &Handle, pool: &Pool) -> Result<Handle, Error> {
         // In place of padding, which must never be the maximum, a window repeats its first element.
         let index = || {
             let taps = |e: usize| (0..pool.window()).map(move |tap| pool.tap(e, tap));
@@ -276,13 +267,8 @@ impl<S: Clone> Step<'_, S> {
         }
     }
 
-    fn sum_pool<M: Machine<Share = S>>(
-        &self,
-        machine: &mut M,
-        x: &S,
-        pool: &Pool,
-    ) -> Result<S, Error> {
-        let mut sum: Option<S> = None;
+    fn sum_pool(&self, machine: &mut Erased, x: &Handle, pool: &Pool) -> Result<Handle, Error> {
+        let mut sum: Option<Handle> = None;
         for tap in 0..pool.window() {
             let taps = (0..pool.out_len()).map(|e| pool.tap(e, tap));
             let index = || self.batched(pool.in_len(), taps);
@@ -295,12 +281,7 @@ impl<S: Clone> Step<'_, S> {
         sum.ok_or_else(|| Error::Invalid(format!("layer '{}' has empty windows", self.layer.name)))
     }
 
-    fn average_pool<M: Machine<Share = S>>(
-        &self,
-        machine: &mut M,
-        x: &S,
-        pool: &Pool,
-    ) -> Result<S, Error> {
+    fn average_pool(&self, machine: &mut Erased, x: &Handle, pool: &Pool) -> Result<Handle, Error> {
         let sum = match self.layer.widths {
             Some(widths) => {
                 let x = machine.resize(x, 0, widths.product)?;
@@ -324,13 +305,7 @@ impl<S: Clone> Step<'_, S> {
         }
     }
 
-    fn rearrange<M: Machine<Share = S>>(
-        &self,
-        machine: &mut M,
-        x: &S,
-        index: &Places,
-        fill: i64,
-    ) -> S {
+    fn rearrange(&self, machine: &mut Erased, x: &Handle, index: &Places, fill: i64) -> Handle {
         let len = self.plan.value_len(self.layer.inputs[0]);
         let places = index.iter().map(|i| (i != FILL).then_some(i as usize));
         let n = self.out_len();
@@ -345,7 +320,7 @@ impl<S: Clone> Step<'_, S> {
     }
 
     /// Joins the parts end to end, then puts the chunks of each item in order.
-    fn concat<M: Machine<Share = S>>(&self, machine: &mut M, inputs: &[&S], outer: usize) -> S {
+    fn concat(&self, machine: &mut Erased, inputs: &[&Handle], outer: usize) -> Handle {
         let joined = machine.concat(inputs);
         let outer = self.batch * outer;
         let mut parts = Vec::new();

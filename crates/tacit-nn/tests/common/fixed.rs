@@ -6,8 +6,8 @@ use tacit_net::{LinkModel, memory};
 use tacit_nn::Graph;
 use tacit_nn::execute::{Batch, execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Plan, Roles};
-use tacit_protocols::clear::Clear;
-use tacit_protocols::machine::{Audience, Machine};
+use tacit_protocols::clear;
+use tacit_protocols::machine::{Audience, Erased, Machine};
 
 /// Everything is owned and learnt by the one party of these tests.
 pub const ROLES: Roles = Roles {
@@ -22,12 +22,12 @@ pub fn run_fixed(plan: &Plan, graph: &Graph, x: &[f32]) -> Vec<f32> {
     let plan = &Plan::from_bytes(&plan.to_bytes()).expect("a plan that the others read");
     let party = memory::mesh(1, &LinkModel::default(), Duration::from_secs(10)).remove(0);
     match plan.ring_bits {
-        32 => run_on(plan, graph, x, Clear::<u32>::new(party)),
-        _ => run_on(plan, graph, x, Clear::<u64>::new(party)),
+        32 => run_on(plan, graph, x, clear::machine(32, party)),
+        _ => run_on(plan, graph, x, clear::machine(64, party)),
     }
 }
 
-fn run_on<M: Machine>(plan: &Plan, graph: &Graph, x: &[f32], mut machine: M) -> Vec<f32> {
+fn run_on(plan: &Plan, graph: &Graph, x: &[f32], mut machine: Erased) -> Vec<f32> {
     let batch = x.len() / plan.given_len();
     let shape = [&[batch], &plan.given_shape()[..]].concat();
     let encoded = plan.encode_input(x, &shape).expect("the input is in range");

@@ -19,11 +19,11 @@ use tacit_net::{LinkModel, Party, memory, testing};
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::{Order, Plan, PlanOptions, Precision, Reveal, Roles, plan};
-use tacit_protocols::bicoptor::{self, ubl::Ubl};
-use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::{self, Falcon};
+use tacit_protocols::bicoptor::{self, ubl};
+use tacit_protocols::clear;
+use tacit_protocols::falcon;
 use tacit_protocols::lowered;
-use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
+use tacit_protocols::machine::{Audience, Call, CostModel, Erased, Machine};
 use tacit_protocols::signs::SIGNS;
 use tacit_protocols::{Error, Truncation};
 use tacit_sirnn::{Options, Products, Sirnn, SirnnCost, ot::Kind};
@@ -149,7 +149,7 @@ fn given(plan: &Plan, owner: bool) -> (Option<Vec<LayerWeights>>, Option<Vec<i64
 }
 
 /// Predicts an item, as a run does.
-fn predicted<M: Machine>(plan: &Plan, mut machine: M) -> Result<(), Error> {
+fn predicted(plan: &Plan, mut machine: Erased) -> Result<(), Error> {
     let (weights, values) = given(plan, machine.party().id() == 0);
     let calls = plan.calls(1, &ROLES)?.into_iter().flat_map(|l| l.calls);
     let calls: Vec<Call> = calls.collect();
@@ -171,7 +171,7 @@ fn parties(n: usize) -> Vec<Party> {
 
 fn alone<R: Ring>(plan: &Plan) -> Result<(), Error> {
     let party = parties(1).remove(0);
-    predicted(plan, Clear::<R>::new(party))
+    predicted(plan, clear::machine(R::BITS, party))
 }
 
 /// In the clear; its cost on the protocol that has widths, whose code the count runs on zeros.
@@ -214,12 +214,15 @@ fn run_secure(plan: &Plan) {
     }
     run_sirnn(plan);
     let _ = testing::run(parties(3), |party| {
-        predicted(plan, Falcon::<u64>::new(party, falcon::Options::default())?)
+        predicted(
+            plan,
+            falcon::machine(64, party, falcon::Options::default())?,
+        )
     });
     let _ = testing::run(parties(3), |party| {
         predicted(
             plan,
-            Ubl::<u64>::new(party, bicoptor::Options::new(Truncation::Gap))?,
+            ubl::machine(64, party, bicoptor::Options::new(Truncation::Gap))?,
         )
     });
 }
@@ -227,7 +230,7 @@ fn run_secure(plan: &Plan) {
 /// On the protocol that has widths.
 fn run_sirnn(plan: &Plan) {
     let _ = testing::run(parties(2), |party| {
-        predicted(plan, Sirnn::new(party, sirnn(plan))?)
+        predicted(plan, Erased::new(Sirnn::new(party, sirnn(plan))?))
     });
 }
 

@@ -11,7 +11,7 @@ use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::onnx::{ImportOptions, load};
 use tacit_nn::plan::{Plan, PlanOptions, Roles, plan};
 use tacit_protocols::Error;
-use tacit_protocols::falcon::{Falcon, Options, PARTIES, Security};
+use tacit_protocols::falcon::{self, Options, PARTIES, Security};
 use tacit_protocols::machine::{Audience, Machine};
 use tacit_protocols::portions::Portions;
 
@@ -65,7 +65,7 @@ impl Prediction {
                     security,
                     ..Options::default()
                 };
-                let mut machine = Falcon::<u32>::new(party, options)?;
+                let mut machine = falcon::machine(32, party, options)?;
                 let (plan, machine) = (&self.plan, &mut machine);
                 machine.prepare(&plan.weight_calls(&ROLES)?)?;
                 let own = (id == ROLES.model_owner).then_some(&weights[..]);

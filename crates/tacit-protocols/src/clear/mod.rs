@@ -19,8 +19,8 @@ use crate::message::Message;
 use crate::portions::Ahead;
 use crate::replicated::Words;
 use crate::{Cost, Error};
-pub use truncation::Truncating;
 use truncation::Truncator;
+pub use truncation::{LargeErrors, Truncating};
 
 const INPUT: Message<Words> = Message::new("clear input");
 
@@ -46,16 +46,11 @@ impl<R: Ring> Clear<R> {
         }
     }
 
-    /// Changes this machine's truncation, which else rounds down. Fails if the system gives no
-    /// randomness.
-    pub fn truncating(mut self, kind: Truncating) -> Result<Self, Error> {
-        self.truncator = Truncator::new(kind)?;
-        Ok(self)
-    }
-
-    /// How many truncations had the large error `e1` so far.
-    pub fn large_errors(&self) -> u64 {
-        self.truncator.large_errors()
+    fn truncating(truncator: Truncator, party: Party) -> Self {
+        Clear {
+            truncator,
+            ..Clear::new(party)
+        }
     }
 }
 
@@ -77,8 +72,24 @@ fn expect(what: &str, given: usize, wanted: usize) -> Result<(), Error> {
     )))
 }
 
+/// A machine over the ring of 32 or 64 bits that truncates in another way than by rounding down, and how often
+/// that had the large error. Fails if the system gives no randomness.
+pub fn truncating(
+    bits: u32,
+    party: Party,
+    kind: Truncating,
+) -> Result<(Erased<'static>, LargeErrors), Error> {
+    let truncator = Truncator::new(kind)?;
+    let large_errors = truncator.large_errors();
+    let machine = match bits {
+        32 => Erased::new(Clear::<u32>::truncating(truncator, party)),
+        _ => Erased::new(Clear::<u64>::truncating(truncator, party)),
+    };
+    Ok((machine, large_errors))
+}
+
 /// A party's machine over the ring of 32 or 64 bits.
-pub fn machine(bits: u32, party: Party) -> Erased {
+pub fn machine(bits: u32, party: Party) -> Erased<'static> {
     match bits {
         32 => Erased::new(Clear::<u32>::new(party)),
         _ => Erased::new(Clear::<u64>::new(party)),

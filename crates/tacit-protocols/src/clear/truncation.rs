@@ -5,6 +5,9 @@
 //! paper's `e1`, has probability `|x| / 2^l` over uniform masks, and SecureML's (Alg. 1) has the
 //! same. Public programs that fix the mask never see it; here both can be compared.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use tacit_algebra::{Prg, Ring, truncate, vec};
 
 use crate::Error;
@@ -22,13 +25,24 @@ pub enum Truncating {
     FixedMaskInsecure,
 }
 
+/// How many truncations of a machine had the large error `e1` so far.
+#[derive(Clone, Debug, Default)]
+pub struct LargeErrors(Arc<AtomicU64>);
+
+impl LargeErrors {
+    /// Their number.
+    pub fn count(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
 /// The truncation of one machine, and how often it failed.
 #[derive(Default)]
 pub(super) struct Truncator {
     kind: Truncating,
     /// The generator of random masks, if there are any.
     masks: Option<Prg>,
-    large_errors: u64,
+    large_errors: LargeErrors,
 }
 
 impl Truncator {
@@ -40,12 +54,12 @@ impl Truncator {
         Ok(Truncator {
             kind,
             masks,
-            large_errors: 0,
+            large_errors: LargeErrors::default(),
         })
     }
 
-    pub(super) fn large_errors(&self) -> u64 {
-        self.large_errors
+    pub(super) fn large_errors(&self) -> LargeErrors {
+        self.large_errors.clone()
     }
 
     /// `x / 2^trunc` with the error of this kind.
@@ -59,7 +73,8 @@ impl Truncator {
             (_, None) => vec![insecure_mask(); x.len()],
         };
         let quotient = masked(&x, &masks, trunc);
-        self.large_errors += truncate::large_errors(&x, &quotient, trunc) as u64;
+        let large = truncate::large_errors(&x, &quotient, trunc);
+        self.large_errors.0.fetch_add(large as u64, Relaxed);
         quotient
     }
 }
@@ -93,7 +108,11 @@ mod tests {
         let quotients = truncator.truncate(vec![x as u8; times], trunc);
         let far = |q: &u8| ![0, 1].contains(&(*q as i8).wrapping_sub(x >> trunc));
         let large = quotients.iter().filter(|q| far(q)).count();
-        assert_eq!(truncator.large_errors(), large as u64, "{x} >> {trunc}");
+        assert_eq!(
+            truncator.large_errors().count(),
+            large as u64,
+            "{x} >> {trunc}"
+        );
         large as u64
     }
 

@@ -23,7 +23,7 @@ impl<T: Clone + Send + Sync + 'static> Held for T {}
 
 impl Handle {
     /// The share lies there as an operand, as which products take it without a copy.
-    fn new<T: Held>(share: T) -> Self {
+    pub(crate) fn new<T: Held>(share: T) -> Self {
         Handle(Arc::new(Operand::Secret(share)))
     }
 
@@ -62,9 +62,17 @@ macro_rules! calls {
         trait Calls: Send {
             $(fn $look(&$s $(, $a: $of)*) -> $seen;)+
             $(fn $call(&mut $this $(, $arg: $ty)*) -> $out;)+
+            fn constant_by(&mut self, n: usize, values: &mut dyn FnMut() -> Vec<i64>) -> Handle;
+            fn public_by(&mut self, values: &mut dyn FnMut() -> Vec<i64>) -> Arc<[i64]>;
+            fn gather_by(
+                &mut self,
+                x: &Handle,
+                n: usize,
+                index: &mut dyn FnMut() -> Vec<u32>,
+            ) -> Handle;
         }
 
-        impl Machine for Erased {
+        impl Machine for Erased<'_> {
             type Share = Handle;
             type Bits = Handle;
 
@@ -74,6 +82,15 @@ macro_rules! calls {
             $(fn $call(&mut $this $(, $arg: $ty)*) -> $out {
                 $this.0.$call($($arg),*)
             })+
+            fn constant_by(&mut self, n: usize, values: impl FnOnce() -> Vec<i64>) -> Handle {
+                self.0.constant_by(n, &mut once(values))
+            }
+            fn public_by(&mut self, values: impl FnOnce() -> Vec<i64>) -> Operand<Handle> {
+                Operand::Public(self.0.public_by(&mut once(values)))
+            }
+            fn gather_by(&mut self, x: &Handle, n: usize, index: impl FnOnce() -> Vec<u32>) -> Handle {
+                self.0.gather_by(x, n, &mut once(index))
+            }
         }
     };
 }
@@ -89,6 +106,8 @@ calls! {
     call:
     fn party(&mut self) -> &mut Party;
     fn ahead(&mut self) -> &mut Ahead;
+    fn stage(&mut self) -> Result<(), Error>;
+    fn layer(&mut self, name: &str) -> Result<(), Error>;
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error>;
     fn settle(&mut self) -> Result<(), Error>;
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Made;
@@ -123,9 +142,15 @@ calls! {
 }
 
 /// A machine that can be hidden.
-pub trait Hidden: Machine<Share: Held, Bits: Held> + Send + 'static {}
+pub trait Hidden: Machine<Share: Held, Bits: Held> + Send {}
 
-impl<M: Machine<Share: Held, Bits: Held> + Send + 'static> Hidden for M {}
+impl<M: Machine<Share: Held, Bits: Held> + Send> Hidden for M {}
+
+/// What makes values once, as what a trait without type parameters may call.
+fn once<T>(make: impl FnOnce() -> Vec<T>) -> impl FnMut() -> Vec<T> {
+    let mut make = Some(make);
+    move || make.take().map(|make| make()).unwrap_or_default()
+}
 
 /// The operand of a handle's share where it lies; of public values one beside it, in `place`.
 fn operand<'a, S: Held>(
@@ -150,6 +175,24 @@ impl<M: Hidden> Calls for M {
     }
     fn cost_model(&self) -> &dyn CostModel {
         Machine::cost_model(self)
+    }
+    fn stage(&mut self) -> Result<(), Error> {
+        Machine::stage(self)
+    }
+    fn layer(&mut self, name: &str) -> Result<(), Error> {
+        Machine::layer(self, name)
+    }
+    fn constant_by(&mut self, n: usize, values: &mut dyn FnMut() -> Vec<i64>) -> Handle {
+        Handle::new(Machine::constant_by(self, n, values))
+    }
+    fn public_by(&mut self, values: &mut dyn FnMut() -> Vec<i64>) -> Arc<[i64]> {
+        match Machine::public_by(self, values) {
+            Operand::Public(values) => values,
+            Operand::Secret(_) => unreachable!("what every party knows is no share"),
+        }
+    }
+    fn gather_by(&mut self, x: &Handle, n: usize, index: &mut dyn FnMut() -> Vec<u32>) -> Handle {
+        Handle::new(Machine::gather_by(self, x.get(), n, index))
     }
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
         Machine::prepare(self, calls)
@@ -245,11 +288,20 @@ impl<M: Hidden> Calls for M {
 }
 
 /// A machine of any protocol.
-pub struct Erased(Box<dyn Calls>);
+pub struct Erased<'a>(Box<dyn Calls + 'a>);
 
-impl Erased {
+impl<'a> Erased<'a> {
     /// Hides which machine it is.
-    pub fn new<M: Hidden>(machine: M) -> Self {
+    pub fn new<M: Hidden + 'a>(machine: M) -> Self {
         Erased(Box::new(machine))
+    }
+
+    /// The function of every element of `x`, whose numbers have the function's format, or widths if it
+    /// is between such, and lie in its domain.
+    pub fn function(&mut self, function: &Elementary, x: &Handle) -> Made {
+        match self.0.native(function, x) {
+            Some(own) => own,
+            None => function.apply(self, x),
+        }
     }
 }

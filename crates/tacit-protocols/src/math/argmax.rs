@@ -3,7 +3,7 @@
 
 use super::top_k::known_places;
 use crate::Error;
-use crate::machine::{KeyBits, Machine};
+use crate::machine::{Erased, Handle, KeyBits, Machine};
 use crate::pool;
 
 /// The place, from 0, of the largest element of each window; of equal ones the first. Element `j`
@@ -12,20 +12,20 @@ use crate::pool;
 /// A balanced tree of `ceil(log2 size)` levels, each with one DReLU and two selections of half of
 /// what is left; the last selects no value. Neighbours meet, so that what stands to the left is
 /// always earlier: it stays unless the other is larger.
-pub(super) fn argmax<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
+pub(super) fn argmax(
+    machine: &mut Erased,
+    x: &Handle,
     [windows, size]: [usize; 2],
     keys: KeyBits,
     place_bits: Option<u32>,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let of_place = |place| std::iter::repeat_n(place, windows);
     let all = || (0..size as i64).flat_map(of_place).collect();
     let mut places = known_places(machine, place_bits, windows * size, all)?;
     let mut values = x.clone();
     for (pairs, odd) in pool::levels(size) {
         let half = pairs * windows;
-        let sides = |machine: &mut M, of: &M::Share| {
+        let sides = |machine: &mut Erased, of: &Handle| {
             [0, 1].map(|side| {
                 let rows = || rows(windows, (0..pairs).map(|pair| 2 * pair + side));
                 machine.gather_by(of, half, rows)

@@ -4,7 +4,7 @@
 use super::normal::Intervals;
 use super::{ROUNDING, exp2};
 use crate::Error;
-use crate::machine::{Machine, Operand};
+use crate::machine::{Erased, Handle, Machine, Operand};
 
 /// Inner fraction bits with which one product is preferred to two: a relative error of `2^-20` is
 /// kept.
@@ -36,12 +36,12 @@ impl Powers {
     }
 
     /// `x` times the power of its interval. 1 product.
-    pub fn scale<M: Machine>(
+    pub fn scale(
         &self,
-        machine: &mut M,
-        intervals: &Intervals<M::Share>,
-        x: &M::Share,
-    ) -> Result<M::Share, Error> {
+        machine: &mut Erased,
+        intervals: &Intervals,
+        x: &Handle,
+    ) -> Result<Handle, Error> {
         let trunc = self.trunc as i32;
         let factor = |&e: &Option<i32>| e.map_or(0, |exponent| 1i64 << (exponent + trunc));
         let factors: Vec<i64> = self.exponents.iter().map(factor).collect();
@@ -121,12 +121,12 @@ impl Back {
     }
 
     /// `y` times the power of its interval. 1 or 2 products.
-    pub fn scale<M: Machine>(
+    pub fn scale(
         &self,
-        machine: &mut M,
-        intervals: &Intervals<M::Share>,
-        y: &M::Share,
-    ) -> Result<M::Share, Error> {
+        machine: &mut Erased,
+        intervals: &Intervals,
+        y: &Handle,
+    ) -> Result<Handle, Error> {
         match &self.coarse {
             None => self.fine.scale(machine, intervals, y),
             Some(coarse) => {

@@ -5,7 +5,7 @@
 use super::normal::Arguments;
 use super::{Format, Function, InverseSqrt, ROUNDING, Span, exp2, fixed};
 use crate::Error;
-use crate::machine::{Machine, Operand};
+use crate::machine::{Erased, Handle, Machine, Operand};
 
 /// The layout of the elements: `batch` items of `channels` planes of `plane` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,23 +24,23 @@ impl Channels {
     }
 
     /// One value for each channel spread over the elements. Local.
-    fn spread<M: Machine>(&self, machine: &mut M, x: &M::Share) -> M::Share {
+    fn spread(&self, machine: &mut Erased, x: &Handle) -> Handle {
         let channel = |i: usize| (i / self.plane % self.channels) as u32;
         machine.gather_by(x, self.len(), || (0..self.len()).map(channel).collect())
     }
 }
 
 /// What a normalisation has learnt of each channel.
-#[derive(Clone, Debug)]
-pub struct Statistics<S> {
+#[derive(Clone)]
+pub struct Statistics {
     /// The mean.
-    pub mean: S,
+    pub mean: Handle,
     /// The variance.
-    pub variance: S,
+    pub variance: Handle,
     /// The factor.
-    pub gamma: S,
+    pub gamma: Handle,
     /// The summand.
-    pub beta: S,
+    pub beta: Handle,
 }
 
 /// `(x - mean) / sqrt(variance + eps) * gamma + beta`.
@@ -86,13 +86,13 @@ impl BatchNorm {
     }
 
     /// Normalises `x`, laid out as `shape` says.
-    pub fn apply<M: Machine>(
+    pub fn apply(
         &self,
-        machine: &mut M,
-        x: &M::Share,
+        machine: &mut Erased,
+        x: &Handle,
         shape: Channels,
-        of: &Statistics<M::Share>,
-    ) -> Result<M::Share, Error> {
+        of: &Statistics,
+    ) -> Result<Handle, Error> {
         let epsilon = machine.constant_by(shape.channels, || vec![self.epsilon; shape.channels]);
         let variance = machine.scale(&of.variance, 1 << (self.scale - self.format.fraction));
         let variance = machine.add(&variance, &epsilon);

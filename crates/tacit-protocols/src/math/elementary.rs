@@ -8,7 +8,7 @@ use super::functions::{Promised, erf_of, exp_of, sigmoid_of, tanh_of};
 use super::normal::Arguments;
 use super::{Format, Function, InverseSqrt, Leakage, Logarithm, Power, Reciprocal, Smooth, Span};
 use crate::Error;
-use crate::machine::Machine;
+use crate::machine::{Erased, Handle, Machine};
 
 /// An elementary function of numbers of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -154,7 +154,7 @@ impl Elementary {
 
     /// The function of every element of `x`, by the algorithms of this folder; between numbers of other
     /// widths, over the ring.
-    pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    pub fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         if let Some([from, to]) = self.between {
             let (function, [up, down]) = self.over_ring([from, to])?;
             let wide = machine.resize(x, 0, self.format.bits())?;

@@ -10,7 +10,7 @@ use super::piecewise::{Pieces, Shape};
 use super::steps::promise;
 use super::{Format, Function, constant_minus, exp2, fixed, public};
 use crate::Error;
-use crate::machine::{KeyBits, Machine};
+use crate::machine::{Erased, Handle, KeyBits, Machine};
 
 /// A function of every number: of magnitudes if it is odd, and clipped to where it is not constant.
 ///
@@ -169,7 +169,7 @@ impl Smooth {
     }
 
     /// How far `x` is above the lower end, from 0 to the width of the pieces.
-    fn distance<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    fn distance(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         let n = machine.len(x);
         let (low, width) = (self.pieces.low, self.pieces.width);
         let low = machine.constant_by(n, || vec![low; n]);
@@ -195,7 +195,7 @@ impl Smooth {
 }
 
 impl Function for Smooth {
-    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         self.format.check(machine)?;
         let Some(middle) = self.odd else {
             let distance = self.distance(machine, x)?;

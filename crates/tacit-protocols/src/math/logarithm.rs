@@ -9,7 +9,7 @@ use super::polynomial::Polynomial;
 use super::steps::Steps;
 use super::{Format, Function, ROUNDING, Span, constant_minus, fixed, public};
 use crate::Error;
-use crate::machine::Machine;
+use crate::machine::{Erased, Handle, Machine};
 
 /// The middle of `[1, 4)`, and a power of two that makes `u` of the distance from it, at most `RADIUS`.
 const CENTRE: f64 = 2.5;
@@ -79,7 +79,7 @@ impl Logarithm {
 }
 
 impl Function for Logarithm {
-    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         self.format.check(machine)?;
         let reached = self.steps.reached(machine, x)?;
         let added = reached.pick(machine, &self.added)?;

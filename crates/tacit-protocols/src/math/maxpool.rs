@@ -10,7 +10,7 @@
 use super::argmax::rows;
 use super::constant_minus;
 use super::steps::sign;
-use crate::machine::{KeyBits, Machine, Operand};
+use crate::machine::{Erased, Handle, KeyBits, Machine, Operand};
 use crate::{Error, pool};
 
 /// The maximum of each window and the one-hot of its place: element `j` of window `i` is
@@ -18,13 +18,13 @@ use crate::{Error, pool};
 /// Differences within a window have the key bits `keys`.
 ///
 /// A tree of `ceil(log2 size)` levels, each with one DReLU, one selection and one product.
-pub fn maxpool_with_derivative<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
+pub fn maxpool_with_derivative(
+    machine: &mut Erased,
+    x: &Handle,
     windows: usize,
     size: usize,
     keys: KeyBits,
-) -> Result<[M::Share; 2], Error> {
+) -> Result<[Handle; 2], Error> {
     let given = machine.len(x);
     if given != windows * size || size == 0 {
         return Err(Error::Invalid(format!(
@@ -89,7 +89,7 @@ fn levels(size: usize) -> impl Iterator<Item = Level> {
 }
 
 /// `new`, and what is left of `old` from an element on: the odd one is carried. Local.
-fn with_rest<M: Machine>(machine: &mut M, new: M::Share, old: &M::Share, from: usize) -> M::Share {
+fn with_rest(machine: &mut Erased, new: Handle, old: &Handle, from: usize) -> Handle {
     let end = machine.len(old);
     if from == end {
         return new;

@@ -90,13 +90,13 @@ pub use rsqrt::InverseSqrt;
 pub use top_k::TopK;
 
 use crate::Error;
-use crate::machine::Machine;
+use crate::machine::{Erased, Handle, Machine};
 use public::{exp2, fixed};
 
 /// A function of one tensor, element by element.
 pub trait Function {
     /// The function of every element of `x`.
-    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error>;
+    fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error>;
     /// The largest error of a result whose exact value is `value`, in units of `2^-f`.
     fn tolerance(&self, value: f64) -> f64;
 }
@@ -175,7 +175,7 @@ impl Format {
     }
 
     /// Refuses a machine over another ring.
-    fn check<M: Machine>(&self, machine: &M) -> Result<(), Error> {
+    fn check(&self, machine: &Erased) -> Result<(), Error> {
         if machine.ring_bits() == self.bits {
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Format {
 }
 
 /// `k - x` for a public `k`. Local.
-fn constant_minus<M: Machine>(machine: &mut M, k: i64, x: &M::Share) -> M::Share {
+fn constant_minus(machine: &mut Erased, k: i64, x: &Handle) -> Handle {
     let n = machine.len(x);
     let k = machine.constant_by(n, || vec![k; n]);
     machine.sub(&k, x)

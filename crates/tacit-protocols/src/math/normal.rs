@@ -13,7 +13,7 @@ use super::power::{Leakage, opened};
 use super::steps::{Reached, Steps};
 use super::{Format, exp2};
 use crate::Error;
-use crate::machine::Machine;
+use crate::machine::{Erased, Handle, Machine};
 
 /// Positive numbers from `2^low` to `2^high`, that excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,15 +79,15 @@ impl Arguments {
     }
 
     /// Refuses a machine over another ring.
-    pub fn check<M: Machine>(&self, machine: &M) -> Result<(), Error> {
+    pub fn check(&self, machine: &Erased) -> Result<(), Error> {
         self.format.check(machine)
     }
 }
 
 /// The interval of every element; that of number 0 is below the span.
-pub(super) enum Intervals<S> {
+pub(super) enum Intervals {
     /// Known to nobody.
-    Shared(Reached<S>),
+    Shared(Reached),
     /// Known to all, and so is the bounding power of every element, an integer's.
     Opened { rows: Vec<usize>, powers: Vec<u32> },
 }
@@ -124,11 +124,7 @@ impl Normal {
     }
 
     /// `v` in `[2^-width, 1)` with `inner` fraction bits, and the interval of `x`.
-    pub fn apply<M: Machine>(
-        &self,
-        machine: &mut M,
-        x: &M::Share,
-    ) -> Result<(Intervals<M::Share>, M::Share), Error> {
+    pub fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<(Intervals, Handle), Error> {
         let intervals = match self.arguments.leakage {
             Leakage::Nothing => Intervals::Shared(self.steps.reached(machine, x)?),
             Leakage::Magnitude => {
@@ -145,11 +141,7 @@ impl Normal {
     }
 
     /// The normalised lowest value of the span where `x` lies below, else 0. Local.
-    fn least<M: Machine>(
-        &self,
-        machine: &mut M,
-        intervals: &Intervals<M::Share>,
-    ) -> Result<M::Share, Error> {
+    fn least(&self, machine: &mut Erased, intervals: &Intervals) -> Result<Handle, Error> {
         let least = 1 << (self.inner as i32 + self.low - self.tops[0]);
         match intervals {
             Intervals::Shared(reached) => {

@@ -12,7 +12,7 @@ use super::public::exp2;
 use super::steps::Steps;
 use super::{Format, ROUNDING};
 use crate::Error;
-use crate::machine::Machine;
+use crate::machine::{Erased, Handle, Machine};
 
 /// Halves of pieces' widths that are tried, as powers of two.
 const HALVES: std::ops::RangeInclusive<i32> = -2..=4;
@@ -159,7 +159,7 @@ impl Pieces {
     }
 
     /// The function of every element.
-    pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    pub fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         let (n, inner) = (machine.len(x), self.blocks.inner);
         let dropped = inner + self.blocks.places - self.format.fraction;
         let Some(steps) = &self.steps else {

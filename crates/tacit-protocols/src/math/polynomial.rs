@@ -10,7 +10,7 @@ use super::fit::{at, interpolate, largest, real};
 use super::{ROUNDING, exp2, fixed};
 use crate::Error;
 use crate::bilinear::Bilinear;
-use crate::machine::{Conv2d, Machine, Operand};
+use crate::machine::{Conv2d, Erased, Handle, Machine, Operand};
 
 /// The largest degree.
 pub(super) const MOST_DEGREE: usize = 40;
@@ -59,7 +59,7 @@ impl Polynomial {
     }
 
     /// The polynomial of every element.
-    pub fn apply<M: Machine>(&self, machine: &mut M, u: &M::Share) -> Result<M::Share, Error> {
+    pub fn apply(&self, machine: &mut Erased, u: &Handle) -> Result<Handle, Error> {
         let coefficients = Coefficients::Public(&self.coefficients);
         self.blocks
             .evaluate(machine, u, &coefficients, self.dropped)
@@ -78,11 +78,11 @@ pub(super) fn places(polynomial: &[f64], radius: f64, room: u32, inner: u32) -> 
 }
 
 /// The coefficients that the powers of a polynomial are multiplied with.
-pub(super) enum Coefficients<'a, S> {
+pub(super) enum Coefficients<'a> {
     /// Known to all, and the same for every element.
     Public(&'a [i64]),
     /// Secret: a row of coefficients for each element.
-    Chosen(S),
+    Chosen(Handle),
 }
 
 /// How polynomials of a degree are computed.
@@ -141,13 +141,13 @@ impl Blocks {
     }
 
     /// The polynomial of `u` with so many bits dropped at the end: `inner + places` are fraction.
-    pub fn evaluate<M: Machine>(
+    pub fn evaluate(
         &self,
-        machine: &mut M,
-        u: &M::Share,
-        coefficients: &Coefficients<M::Share>,
+        machine: &mut Erased,
+        u: &Handle,
+        coefficients: &Coefficients,
         dropped: u32,
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let powers = self.powers(machine, u)?;
         let mut above = None;
         for block in (1..=self.steps()).rev() {
@@ -158,11 +158,11 @@ impl Blocks {
     }
 
     /// `u, u^2, ..., u^width`, each hop twice as many.
-    fn powers<M: Machine>(&self, machine: &mut M, u: &M::Share) -> Result<Vec<M::Share>, Error> {
+    fn powers(&self, machine: &mut Erased, u: &Handle) -> Result<Vec<Handle>, Error> {
         let n = machine.len(u);
         let mut powers = vec![u.clone()];
         for (known, more) in doublings(self.width) {
-            let lower: Vec<&M::Share> = powers[..more].iter().collect();
+            let lower: Vec<&Handle> = powers[..more].iter().collect();
             let (lower, tops) = (machine.concat(&lower), vec![&powers[known - 1]; more]);
             let tops = Operand::Secret(machine.concat(&tops));
             let higher = machine.mul(&lower, &tops, self.inner)?;
@@ -173,14 +173,14 @@ impl Blocks {
     }
 
     /// A block, and what is above it times the highest power, truncated once.
-    fn step<M: Machine>(
+    fn step(
         &self,
-        machine: &mut M,
-        powers: &[M::Share],
-        coefficients: &Coefficients<M::Share>,
-        (block, above): (usize, Option<M::Share>),
+        machine: &mut Erased,
+        powers: &[Handle],
+        coefficients: &Coefficients,
+        (block, above): (usize, Option<Handle>),
         dropped: u32,
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         match coefficients {
             Coefficients::Public(all) => {
                 let sum = self.block(machine, powers, &all[self.exponents(block)]);
@@ -199,12 +199,7 @@ impl Blocks {
     }
 
     /// The sum over the powers. Local.
-    fn block<M: Machine>(
-        &self,
-        machine: &mut M,
-        powers: &[M::Share],
-        coefficients: &[i64],
-    ) -> M::Share {
+    fn block(&self, machine: &mut Erased, powers: &[Handle], coefficients: &[i64]) -> Handle {
         let n = machine.len(&powers[0]);
         let constant = coefficients[0] << self.inner;
         let sum = machine.constant_by(n, || vec![constant; n]);
@@ -217,14 +212,14 @@ impl Blocks {
 
     /// One block of the polynomial with secret coefficients: an inner product for every element, which is a
     /// convolution with one group for each.
-    fn chosen<M: Machine>(
+    fn chosen(
         &self,
-        machine: &mut M,
-        powers: &[M::Share],
-        rows: &M::Share,
-        (block, above): (usize, Option<M::Share>),
+        machine: &mut Erased,
+        powers: &[Handle],
+        rows: &Handle,
+        (block, above): (usize, Option<Handle>),
         dropped: u32,
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let (n, row, exponents) = (
             machine.len(&powers[0]),
             self.degree + 1,

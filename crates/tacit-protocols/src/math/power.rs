@@ -13,7 +13,7 @@ use super::normal::{Arguments, Span};
 use super::steps::{Steps, sign};
 use super::{Format, Function};
 use crate::Error;
-use crate::machine::{Audience, KeyBits, Machine};
+use crate::machine::{Audience, Erased, Handle, KeyBits, Machine};
 
 /// What every party learns of an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,7 +71,7 @@ impl Power {
 }
 
 impl Function for Power {
-    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         self.format.check(machine)?;
         let fraction = self.format.fraction;
         if self.leakage == Leakage::Magnitude {
@@ -98,11 +98,7 @@ fn bits(format: Format) -> impl Iterator<Item = u32> {
 
 /// Falcon's Algorithm 5 as in the paper (docs/spec/falcon.md, section 7): the exponents of integers
 /// from 1 to below `2^room`, each bit of which is opened to all parties.
-pub(super) fn opened<M: Machine>(
-    format: Format,
-    machine: &mut M,
-    x: &M::Share,
-) -> Result<Vec<u32>, Error> {
+pub(super) fn opened(format: Format, machine: &mut Erased, x: &Handle) -> Result<Vec<u32>, Error> {
     let mut exponents = vec![0; machine.len(x)];
     for bit in bits(format) {
         // Nothing reaches 2^room.

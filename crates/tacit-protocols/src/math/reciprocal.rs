@@ -14,7 +14,7 @@ use super::back::{Back, Powers};
 use super::normal::{Arguments, Normal};
 use super::{Format, Function, Leakage, ROUNDING, Span, constant_minus, exp2, fixed};
 use crate::Error;
-use crate::machine::{Machine, Operand};
+use crate::machine::{Erased, Handle, Machine, Operand};
 
 /// The first approximation is `start - slope v`: on `[1/4, 1)` and, in the paper, on `[1/2, 1)`.
 const LINE: (f64, i64) = (3.836, 3);
@@ -130,7 +130,7 @@ impl Core {
     }
 
     /// `1 / v` of a normalised `v`.
-    fn iterate<M: Machine>(&self, machine: &mut M, v: &M::Share) -> Result<M::Share, Error> {
+    fn iterate(&self, machine: &mut Erased, v: &Handle) -> Result<Handle, Error> {
         let (n, inner) = (machine.len(v), self.inner);
         let (start, slope) = match self.leakage {
             Leakage::Nothing => LINE,
@@ -153,7 +153,7 @@ impl Core {
 }
 
 impl Function for Reciprocal {
-    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         self.normal.arguments.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, x)?;
         let y = self.core.iterate(machine, &v)?;
@@ -230,12 +230,7 @@ impl Division {
     }
 
     /// `x / y`, element by element.
-    pub fn apply<M: Machine>(
-        &self,
-        machine: &mut M,
-        x: &M::Share,
-        y: &M::Share,
-    ) -> Result<M::Share, Error> {
+    pub fn apply(&self, machine: &mut Erased, x: &Handle, y: &Handle) -> Result<Handle, Error> {
         self.format.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, y)?;
         let inverse = self.core.iterate(machine, &v)?;

@@ -14,7 +14,7 @@ use super::normal::{Arguments, Intervals, Normal};
 use super::polynomial::Polynomial;
 use super::{Format, Function, Leakage, ROUNDING, Span, constant_minus, exp2, fixed};
 use crate::Error;
-use crate::machine::{Machine, Operand};
+use crate::machine::{Erased, Handle, Machine, Operand};
 
 /// The middle of `[1/4, 1)` and the largest distance from it, twice: `u = CENTRE - 2 v`.
 const CENTRE: f64 = 1.25;
@@ -143,19 +143,14 @@ impl InverseSqrt {
     }
 
     /// `1 / sqrt(v)` of a normalised `v`, or `sqrt(v)`.
-    fn near<M: Machine>(&self, machine: &mut M, v: &M::Share) -> Result<M::Share, Error> {
+    fn near(&self, machine: &mut Erased, v: &Handle) -> Result<Handle, Error> {
         let twice = machine.scale(v, 2);
         let u = constant_minus(machine, fixed(CENTRE, self.normal.inner), &twice);
         self.inside.apply(machine, &u)
     }
 
     /// The inverse as in the paper, from public first approximations.
-    fn newton<M: Machine>(
-        &self,
-        machine: &mut M,
-        v: &M::Share,
-        first: Vec<i64>,
-    ) -> Result<M::Share, Error> {
+    fn newton(&self, machine: &mut Erased, v: &Handle, first: Vec<i64>) -> Result<Handle, Error> {
         let mut y = machine.constant(&first);
         let mut factor = Operand::Public(first.into());
         for _ in 0..self.steps() {
@@ -179,12 +174,12 @@ impl InverseSqrt {
     }
 
     /// `(1 - x y) / 2`.
-    fn residue<M: Machine>(
+    fn residue(
         &self,
-        machine: &mut M,
-        x: &M::Share,
-        y: &Operand<M::Share>,
-    ) -> Result<M::Share, Error> {
+        machine: &mut Erased,
+        x: &Handle,
+        y: &Operand<Handle>,
+    ) -> Result<Handle, Error> {
         let inner = self.normal.inner;
         let half = machine.mul(x, y, inner + 1)?;
         Ok(constant_minus(machine, 1 << (inner - 1), &half))
@@ -192,7 +187,7 @@ impl InverseSqrt {
 }
 
 impl Function for InverseSqrt {
-    fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         self.normal.arguments.check(machine)?;
         let (intervals, v) = self.normal.apply(machine, x)?;
         let y = match &intervals {

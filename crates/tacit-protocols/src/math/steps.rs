@@ -3,7 +3,7 @@
 //! thresholds is then a weighted sum of the bits (docs/spec/functions.md, section 2).
 
 use crate::Error;
-use crate::machine::{KeyBits, Machine, MatMul, Operand};
+use crate::machine::{Erased, Handle, KeyBits, Machine, MatMul, Operand};
 
 /// Ascending thresholds.
 #[derive(Clone, Debug)]
@@ -14,8 +14,8 @@ pub(super) struct Steps {
 }
 
 /// For every element one row, with 1 for each threshold that it reaches and 0 for the others.
-pub(super) struct Reached<S> {
-    bits: S,
+pub(super) struct Reached {
+    bits: Handle,
     n: usize,
     levels: usize,
 }
@@ -38,11 +38,7 @@ impl Steps {
     }
 
     /// Compares every element with every threshold.
-    pub fn reached<M: Machine>(
-        &self,
-        machine: &mut M,
-        x: &M::Share,
-    ) -> Result<Reached<M::Share>, Error> {
+    pub fn reached(&self, machine: &mut Erased, x: &Handle) -> Result<Reached, Error> {
         let (n, levels) = (machine.len(x), self.thresholds.len());
         let of_element = |i| std::iter::repeat_n(i, levels);
         let index = || (0..n as u32).flat_map(of_element).collect();
@@ -69,25 +65,17 @@ pub(super) fn promise(largest: u64, ring_bits: u32) -> KeyBits {
 }
 
 /// 1 where `x >= 0`, else 0, in the ring.
-pub(super) fn sign<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
-    keys: KeyBits,
-) -> Result<M::Share, Error> {
+pub(super) fn sign(machine: &mut Erased, x: &Handle, keys: KeyBits) -> Result<Handle, Error> {
     let n = machine.len(x);
     let bits = machine.drelu(x, keys)?;
     let [zeros, ones] = [0, 1].map(|bit| machine.constant_by(n, || vec![bit; n]));
     machine.select(&bits, &zeros, &ones)
 }
 
-impl<S: Clone> Reached<S> {
+impl Reached {
     /// For every element the row of its interval: row 0 below the first threshold, row `i` from
     /// the `i`-th on. Local.
-    pub fn pick<M: Machine<Share = S>>(
-        &self,
-        machine: &mut M,
-        rows: &[Vec<i64>],
-    ) -> Result<S, Error> {
+    pub fn pick(&self, machine: &mut Erased, rows: &[Vec<i64>]) -> Result<Handle, Error> {
         let jump = |pair: &[Vec<i64>]| -> Vec<i64> {
             pair[1].iter().zip(&pair[0]).map(|(b, a)| b - a).collect()
         };

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::argmax::argmax;
 use crate::Error;
-use crate::machine::{KeyBits, Machine, MatMul, Operand};
+use crate::machine::{Erased, Handle, KeyBits, Machine, MatMul, Operand};
 
 /// The places of the `k` largest elements of each window, from 0: the largest first, of equal ones the
 /// first first.
@@ -49,7 +49,7 @@ impl TopK {
     }
 
     /// The places: `k` of the first window in order, then those of the next.
-    pub fn apply<M: Machine>(&self, machine: &mut M, x: &M::Share) -> Result<M::Share, Error> {
+    pub fn apply(&self, machine: &mut Erased, x: &Handle) -> Result<Handle, Error> {
         self.check(machine.len(x))?;
         let &TopK { windows, size, .. } = self;
         if self.k == 1 {
@@ -72,7 +72,7 @@ impl TopK {
             };
             let [v, p] = [&values, &places].map(first);
             let (p, v) = self.best(machine, [&v, &p], level)?;
-            let mut join = |best: M::Share, all: &M::Share| {
+            let mut join = |best: Handle, all: &Handle| {
                 let rest = || level.part(windows, grouped..grouped + level.rest);
                 let rest = machine.gather_by(all, windows * level.rest, rest);
                 let both = machine.concat(&[&best, &rest]);
@@ -135,12 +135,12 @@ impl TopK {
     }
 
     /// The places of the best of every group in their order, and but for the last level their values.
-    fn best<M: Machine>(
+    fn best(
         &self,
-        machine: &mut M,
-        [values, places]: [&M::Share; 2],
+        machine: &mut Erased,
+        [values, places]: [&Handle; 2],
         level: Level,
-    ) -> Result<(M::Share, Option<M::Share>), Error> {
+    ) -> Result<(Handle, Option<Handle>), Error> {
         let (rows, size, k) = (self.windows * level.groups, level.size, self.k);
         let ranks = self.ranks(machine, values, [rows, size])?;
         let of_row = |row: usize| (0..k * size).map(move |i| (row * size + i % size) as u32);
@@ -169,7 +169,7 @@ impl TopK {
             k: k * size,
             n: k,
         };
-        let mut chosen = |of: &M::Share| {
+        let mut chosen = |of: &Handle| {
             let of = machine.gather_by(of, n, index);
             let reached = machine.select(&reached, &zeros, &of)?;
             machine.matmul(&reached, &sums, None, shape, 0)
@@ -183,12 +183,12 @@ impl TopK {
     }
 
     /// How many elements of its group beat each.
-    fn ranks<M: Machine>(
+    fn ranks(
         &self,
-        machine: &mut M,
-        values: &M::Share,
+        machine: &mut Erased,
+        values: &Handle,
         [rows, size]: [usize; 2],
-    ) -> Result<M::Share, Error> {
+    ) -> Result<Handle, Error> {
         let each = pairs(size).count();
         let n = rows * each;
         let mut side = |of: fn((usize, usize)) -> usize| {
@@ -271,12 +271,12 @@ impl Level {
 }
 
 /// Places that everybody knows, in so many bits where tensors have widths of their own.
-pub(super) fn known_places<M: Machine>(
-    machine: &mut M,
+pub(super) fn known_places(
+    machine: &mut Erased,
     bits: Option<u32>,
     n: usize,
     places: impl FnOnce() -> Vec<i64>,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let places = machine.constant_by(n, places);
     match bits {
         Some(bits) => machine.resize(&places, 0, bits),

@@ -9,7 +9,7 @@ fn large_programs_are_listed_without_their_data() {
     let (many, keys) = (1 << 26, KeyBits::ALL);
     let format = Format::new(64, 16).expect("it fits");
     let span = Span { low: -4, high: 4 };
-    let x = Noted::of(many);
+    let x = noted(many);
     for kind in [
         Kind::Sigmoid,
         Kind::Reciprocal { span },

@@ -226,7 +226,7 @@ impl<F: Field> Shamir<F> {
 }
 
 /// A party's machine over the field of 31 or 61 bits.
-pub fn machine(bits: u32, party: Party, options: &Options) -> Result<Erased, Error> {
+pub fn machine(bits: u32, party: Party, options: &Options) -> Result<Erased<'static>, Error> {
     match bits {
         31 => Shamir::<F31>::new(party, options).map(Erased::new),
         _ => Shamir::<F61>::new(party, options).map(Erased::new),

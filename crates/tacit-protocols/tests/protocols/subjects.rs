@@ -1,26 +1,95 @@
 //! The protocols of this crate as subjects of conformance.
 
 use tacit_algebra::Ring;
-use tacit_algebra::mersenne::Field;
+use tacit_algebra::mersenne::{F5, F7, F13, F31, F61, Field};
 use tacit_conformance::Subject;
 use tacit_net::{LinkModel, Party};
 use tacit_protocols::Error;
 use tacit_protocols::bicoptor;
-use tacit_protocols::bicoptor::rss::BicoptorRss;
-use tacit_protocols::bicoptor::ubl::Ubl;
-use tacit_protocols::clear::Clear;
+use tacit_protocols::bicoptor::rss::{self, BicoptorRss};
+use tacit_protocols::bicoptor::ubl::{self, Ubl};
+use tacit_protocols::clear::{self, Clear};
 use tacit_protocols::falcon::{self, Falcon, PARTIES, Security, Truncation};
 use tacit_protocols::machine::Erased;
-use tacit_protocols::shamir::{Comparison, Opening, Options, Shamir};
+use tacit_protocols::shamir::{self, Comparison, Opening, Options, Shamir};
+
+type Made = Result<Erased<'static>, Error>;
+
+/// A ring of the tests. The machines of those that users have are the library's, compiled there.
+pub trait Tested: Ring {
+    fn falcon(party: Party, options: falcon::Options) -> Made;
+    fn ubl(party: Party, options: bicoptor::Options) -> Made;
+    fn rss(party: Party, options: bicoptor::Options) -> Made;
+    fn clear(party: Party) -> Erased<'static>;
+}
+
+impl Tested for u8 {
+    fn falcon(party: Party, options: falcon::Options) -> Made {
+        Falcon::<u8>::new(party, options).map(Erased::new)
+    }
+    fn ubl(party: Party, options: bicoptor::Options) -> Made {
+        Ubl::<u8>::new(party, options).map(Erased::new)
+    }
+    fn rss(party: Party, options: bicoptor::Options) -> Made {
+        BicoptorRss::<u8>::new(party, options).map(Erased::new)
+    }
+    fn clear(party: Party) -> Erased<'static> {
+        Erased::new(Clear::<u8>::new(party))
+    }
+}
+
+macro_rules! of_users {
+    ($($Ring:ty),+) => {
+        $(impl Tested for $Ring {
+            fn falcon(party: Party, options: falcon::Options) -> Made {
+                falcon::machine(Self::BITS, party, options)
+            }
+            fn ubl(party: Party, options: bicoptor::Options) -> Made {
+                ubl::machine(Self::BITS, party, options)
+            }
+            fn rss(party: Party, options: bicoptor::Options) -> Made {
+                rss::machine(Self::BITS, party, options)
+            }
+            fn clear(party: Party) -> Erased<'static> {
+                clear::machine(Self::BITS, party)
+            }
+        })+
+    };
+}
+
+of_users!(u32, u64);
+
+/// A field of the tests, as [`Tested`].
+pub trait TestedField: Field {
+    fn shamir(party: Party, options: &Options) -> Made {
+        Shamir::<Self>::new(party, options).map(Erased::new)
+    }
+}
+
+impl TestedField for F5 {}
+impl TestedField for F7 {}
+impl TestedField for F13 {}
+
+impl TestedField for F31 {
+    fn shamir(party: Party, options: &Options) -> Made {
+        shamir::machine(31, party, options)
+    }
+}
+
+impl TestedField for F61 {
+    fn shamir(party: Party, options: &Options) -> Made {
+        shamir::machine(61, party, options)
+    }
+}
 
 /// Falcon over the ring `R`.
-pub struct FalconOver<R: Ring> {
+pub struct FalconOver<R: Tested> {
     pub options: falcon::Options,
     pub ring: std::marker::PhantomData<fn() -> R>,
 }
 
 /// Secure against curious parties, signs by the adder.
-pub fn falcon_over<R: Ring>() -> FalconOver<R> {
+pub fn falcon_over<R: Tested>() -> FalconOver<R> {
     FalconOver {
         options: falcon::Options::default(),
         ring: std::marker::PhantomData,
@@ -28,13 +97,13 @@ pub fn falcon_over<R: Ring>() -> FalconOver<R> {
 }
 
 /// Falcon over the ring `R`, secure against a party that deviates.
-pub fn malicious_over<R: Ring>() -> FalconOver<R> {
+pub fn malicious_over<R: Tested>() -> FalconOver<R> {
     let mut subject = falcon_over();
     subject.options.security = Security::Malicious;
     subject
 }
 
-impl<R: Ring> FalconOver<R> {
+impl<R: Tested> FalconOver<R> {
     /// This subject with the paper's comparison.
     pub fn with_paper_comparison(mut self) -> Self {
         self.options.comparison = falcon::Comparison::Falcon;
@@ -54,7 +123,7 @@ impl<R: Ring> FalconOver<R> {
     }
 }
 
-impl<R: Ring> Subject for FalconOver<R> {
+impl<R: Tested> Subject for FalconOver<R> {
     fn name(&self) -> String {
         format!("Falcon, {} bits, {:?}", R::BITS, self.options)
     }
@@ -72,19 +141,19 @@ impl<R: Ring> Subject for FalconOver<R> {
             _ => (0, 1),
         }
     }
-    fn machine(&self, party: Party) -> Result<Erased, Error> {
-        Falcon::<R>::new(party, self.options).map(Erased::new)
+    fn machine(&self, party: Party) -> Result<Erased<'_>, Error> {
+        R::falcon(party, self.options)
     }
 }
 
 /// Shamir sharing over the field `F`.
-pub struct ShamirOver<F: Field> {
+pub struct ShamirOver<F: TestedField> {
     pub parties: usize,
     pub options: Options,
     pub field: std::marker::PhantomData<fn() -> F>,
 }
 
-pub fn shamir_over<F: Field>(
+pub fn shamir_over<F: TestedField>(
     parties: usize,
     comparison: Comparison,
     opening: Opening,
@@ -100,7 +169,7 @@ pub fn shamir_over<F: Field>(
     }
 }
 
-impl<F: Field> ShamirOver<F> {
+impl<F: TestedField> ShamirOver<F> {
     /// This subject with at most `threshold` parties that may collude.
     pub fn with_threshold(mut self, threshold: usize) -> Self {
         self.options.threshold = threshold;
@@ -108,7 +177,7 @@ impl<F: Field> ShamirOver<F> {
     }
 }
 
-impl<F: Field> Subject for ShamirOver<F> {
+impl<F: TestedField> Subject for ShamirOver<F> {
     fn name(&self) -> String {
         format!(
             "Shamir, {} bits, {} of {} parties, {:?}, {:?}",
@@ -128,8 +197,8 @@ impl<F: Field> Subject for ShamirOver<F> {
     fn rounding(&self) -> (i64, i64) {
         (0, 1)
     }
-    fn machine(&self, party: Party) -> Result<Erased, Error> {
-        Shamir::<F>::new(party, &self.options).map(Erased::new)
+    fn machine(&self, party: Party) -> Result<Erased<'_>, Error> {
+        F::shamir(party, &self.options)
     }
 }
 
@@ -140,7 +209,7 @@ pub struct Over {
     bits: u32,
     /// The largest error of a truncation.
     error: i64,
-    machine: Box<dyn Fn(Party) -> Result<Erased, Error> + Sync>,
+    machine: Box<dyn Fn(Party) -> Made + Sync>,
 }
 
 impl Subject for Over {
@@ -156,7 +225,7 @@ impl Subject for Over {
     fn rounding(&self) -> (i64, i64) {
         (0, self.error)
     }
-    fn machine(&self, party: Party) -> Result<Erased, Error> {
+    fn machine(&self, party: Party) -> Result<Erased<'_>, Error> {
         (self.machine)(party)
     }
 }
@@ -170,7 +239,7 @@ pub fn bicoptor_options(truncation: Truncation) -> bicoptor::Options {
 }
 
 /// Bicoptor over the ring `R`: shares between two parties, and replicated shares.
-pub fn settings<R: Ring>(options: bicoptor::Options) -> [Over; 2] {
+pub fn settings<R: Tested>(options: bicoptor::Options) -> [Over; 2] {
     let over = |name, machine| Over {
         name: format!("Bicoptor {name}, {options:?}"),
         parties: bicoptor::PARTIES,
@@ -179,34 +248,28 @@ pub fn settings<R: Ring>(options: bicoptor::Options) -> [Over; 2] {
         machine,
     };
     [
-        over(
-            "Ubl",
-            Box::new(move |party| Ubl::<R>::new(party, options).map(Erased::new)),
-        ),
-        over(
-            "Rss",
-            Box::new(move |party| BicoptorRss::<R>::new(party, options).map(Erased::new)),
-        ),
+        over("Ubl", Box::new(move |party| R::ubl(party, options))),
+        over("Rss", Box::new(move |party| R::rss(party, options))),
     ]
 }
 
-pub fn ubl_over<R: Ring>(truncation: Truncation) -> Over {
+pub fn ubl_over<R: Tested>(truncation: Truncation) -> Over {
     let [ubl, _] = settings::<R>(bicoptor_options(truncation));
     ubl
 }
 
-pub fn rss_over<R: Ring>(truncation: Truncation) -> Over {
+pub fn rss_over<R: Tested>(truncation: Truncation) -> Over {
     let [_, rss] = settings::<R>(bicoptor_options(truncation));
     rss
 }
 
 /// Clear text over the ring `R`.
-pub fn clear_over<R: Ring>(parties: usize) -> Over {
+pub fn clear_over<R: Tested>(parties: usize) -> Over {
     Over {
         name: format!("clear text, {parties} parties"),
         parties,
         bits: R::BITS,
         error: 0,
-        machine: Box::new(|party| Ok(Erased::new(Clear::<R>::new(party)))),
+        machine: Box::new(|party| Ok(R::clear(party))),
     }
 }

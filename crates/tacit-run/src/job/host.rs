@@ -5,7 +5,7 @@ use tacit_nn::Plan;
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{Batch, Operands, execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::Roles;
-use tacit_protocols::machine::{Audience, Erased, Handle, Machine};
+use tacit_protocols::machine::{Audience, Erased, Machine};
 use tacit_protocols::portions::Portions;
 
 use super::served::{Served, Serving};
@@ -28,7 +28,7 @@ pub(crate) struct Load<'a> {
 
 impl Load<'_> {
     /// Shares the weights, and keeps the machine with them.
-    pub fn onto(mut self, mut machine: Erased) -> Result<Host, Error> {
+    pub fn onto(mut self, mut machine: Erased<'static>) -> Result<Host, Error> {
         let weights = self.share(&mut machine);
         Ok(Host {
             weights: weights.inspect_err(|error| error.tell(machine.party()))?,
@@ -37,7 +37,7 @@ impl Load<'_> {
         })
     }
 
-    fn share(&mut self, machine: &mut Erased) -> Result<Vec<Operands<Handle>>, Error> {
+    fn share(&mut self, machine: &mut Erased) -> Result<Vec<Operands>, Error> {
         let parties = machine.party().parties();
         let mut share = || share_weights(self.plan, machine, self.roles, self.weights);
         Ok(match self.plan.public_model {
@@ -52,8 +52,8 @@ impl Load<'_> {
 
 /// A machine that holds a model.
 pub(crate) struct Host {
-    machine: Erased,
-    weights: Vec<Operands<Handle>>,
+    machine: Erased<'static>,
+    weights: Vec<Operands>,
     demand: Demand,
 }
 
@@ -131,7 +131,7 @@ impl Prediction<'_> {
     pub fn run(
         mut self,
         machine: &mut Erased,
-        weights: &[Operands<Handle>],
+        weights: &[Operands],
         demand: &mut Demand,
     ) -> Result<Answered, Error> {
         let parties = machine.party().parties();

@@ -52,7 +52,7 @@ impl Served<'_> {
     pub fn run(
         self,
         machine: &mut Erased,
-        weights: &[Operands<Handle>],
+        weights: &[Operands],
         demand: &mut Demand,
     ) -> Result<Vec<Vec<u8>>, Error> {
         let items: Vec<usize> = self.requests.iter().map(|(items, _)| *items).collect();
@@ -81,7 +81,7 @@ impl Served<'_> {
     fn part(
         &self,
         machine: &mut Erased,
-        weights: &[Operands<Handle>],
+        weights: &[Operands],
         demand: &mut Demand,
         (x, first, n): (&Handle, usize, usize),
         ready: bool,

@@ -72,7 +72,7 @@ impl System for Options {
         })
     }
 
-    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased<'static>, Error> {
         let (bits, options) = (instance.width, self.of(instance));
         Ok(match self.sharing {
             Sharing::Ubl => ubl::machine(bits, party, options)?,

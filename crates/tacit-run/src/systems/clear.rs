@@ -32,7 +32,7 @@ impl System for Options {
         None
     }
 
-    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased<'static>, Error> {
         Ok(clear::machine(instance.width, party))
     }
 

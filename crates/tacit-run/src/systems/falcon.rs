@@ -74,7 +74,7 @@ impl System for Options {
         Some(Scheme::Replicated { bits })
     }
 
-    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased<'static>, Error> {
         Ok(falcon::machine(instance.width, party, self.of(instance))?)
     }
 

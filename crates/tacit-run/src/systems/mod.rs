@@ -45,7 +45,7 @@ trait System: SystemOptions {
     fn scheme(&self, instance: &Instance) -> Option<Scheme>;
 
     /// Makes the party's machine for the instance's width.
-    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error>;
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased<'static>, Error>;
 
     /// The declared cost.
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error>;
@@ -120,7 +120,7 @@ macro_rules! systems {
 
         impl Instance {
             /// Makes the party's machine.
-            pub(crate) fn make(&self, party: Party) -> Result<Erased, Error> {
+            pub(crate) fn make(&self, party: Party) -> Result<Erased<'static>, Error> {
                 match self.options {
                     $(Chosen::$System(options) => options.start(self, party),)+
                 }

@@ -79,7 +79,7 @@ impl System for Options {
         })
     }
 
-    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased<'static>, Error> {
         Ok(shamir::machine(instance.width, party, &self.of(instance))?)
     }
 

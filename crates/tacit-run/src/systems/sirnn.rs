@@ -54,7 +54,7 @@ impl System for Options {
         Some(Scheme::Pair { bits })
     }
 
-    fn start(&self, instance: &Instance, party: Party) -> Result<Erased, Error> {
+    fn start(&self, instance: &Instance, party: Party) -> Result<Erased<'static>, Error> {
         Ok(Erased::new(Sirnn::new(party, self.of(instance))?))
     }
 

@@ -67,7 +67,7 @@ impl Job<'_> {
         &mut self,
         machine: &mut Erased,
         keeper: Option<&Keeper>,
-    ) -> Result<(State<Handle>, Position), Error> {
+    ) -> Result<(State, Position), Error> {
         let found = keeper
             .map(Keeper::positions)
             .transpose()?
@@ -90,7 +90,7 @@ impl Job<'_> {
     }
 
     /// The starting weights, shared by the model's owner.
-    fn fresh(&self, machine: &mut Erased) -> Result<State<Handle>, Error> {
+    fn fresh(&self, machine: &mut Erased) -> Result<State, Error> {
         let owns = machine.party().id() == self.receiver;
         let start = match (owns, self.start) {
             (true, Some(start)) => Some(start.to_vec()),
@@ -129,7 +129,7 @@ impl Job<'_> {
         machine: &mut Erased,
         shares: &[Zeroizing<Vec<u8>>],
         steps: usize,
-    ) -> Result<State<Handle>, Error> {
+    ) -> Result<State, Error> {
         let all = self.training.network.parameters();
         let squares = self.training.optimiser.has_squares();
         if shares.len() != (2 + usize::from(squares)) * all.len() {
@@ -229,7 +229,7 @@ fn coin(run: &str) -> Coin {
 pub(super) fn keep(
     machine: &mut Erased,
     keeper: &Keeper,
-    state: &State<Handle>,
+    state: &State,
     position: &Position,
 ) -> Result<(), Error> {
     let all = state.parameters.iter().chain(&state.velocity);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tacit_protocols::portions::Portions;
-use tacit_protocols::record::{Noted, Stage};
+use tacit_protocols::record::{Stage, noted};
 use tacit_train::{Network, Training, calls_by_stage};
 
 use super::TrainOptions;
@@ -91,7 +91,7 @@ pub(super) fn step_stages(
 ) -> Result<Vec<Stage>, Error> {
     let network = training.network;
     Ok(calls_by_stage(training, |machine, mut state| {
-        let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
+        let [x, target] = [network.inputs(), network.outputs()].map(|each| noted(n * each));
         training.step(machine, &mut state, (x, &target), (epoch, n))
     })?)
 }

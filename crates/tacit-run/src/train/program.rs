@@ -6,7 +6,7 @@ use std::time::Instant;
 use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Erased, Handle, Machine};
 use tacit_protocols::portions::Portions;
-use tacit_protocols::record::{Noted, Stage};
+use tacit_protocols::record::{Stage, noted};
 use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
 
 use super::begin::keep;
@@ -222,7 +222,7 @@ impl Job<'_> {
     fn step(
         &mut self,
         machine: &mut Erased,
-        state: &mut State<Handle>,
+        state: &mut State,
         train: &Pairs,
         (epoch, items): (usize, &[u32]),
         demand: &Portions,
@@ -248,7 +248,7 @@ impl Job<'_> {
     fn try_out(
         &mut self,
         machine: &mut Erased,
-        state: &State<Handle>,
+        state: &State,
         test: &Pairs,
     ) -> Result<EpochReport, Error> {
         let (mut report, items) = (EpochReport::default(), test.x.len);
@@ -293,7 +293,7 @@ impl Job<'_> {
     fn trial_demand(&self, machine: &mut Erased, n: usize) -> Result<Portions, Error> {
         let network = self.training.network;
         let stages = calls_by_stage(&self.training, |recorder, state| {
-            let [x, target] = [network.inputs(), network.outputs()].map(|each| Noted::of(n * each));
+            let [x, target] = [network.inputs(), network.outputs()].map(|each| noted(n * each));
             self.training.evaluate(recorder, &state, (x, &target), n)
         })?;
         self.demand(machine, &stages)
@@ -303,7 +303,7 @@ impl Job<'_> {
     fn reveal(
         &mut self,
         machine: &mut Erased,
-        state: &State<Handle>,
+        state: &State,
     ) -> Result<Option<Vec<Vec<f32>>>, Error> {
         let mut all = Vec::new();
         for parameter in &state.parameters {

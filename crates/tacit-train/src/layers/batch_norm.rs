@@ -7,7 +7,7 @@
 //! `dgamma = sum dy n`, `dbeta = sum dy`, `dx = gamma s (dy - dbeta / m - n dgamma / m)` for the `m`
 //! elements of a channel.
 
-use tacit_protocols::machine::{Conv2d, Machine, Operand};
+use tacit_protocols::machine::{Conv2d, Erased, Handle, Machine, Operand};
 use tacit_protocols::math::{Elementary, Kind, Span};
 
 use super::{Gradients, Mode, Saved, channel_sums, spread};
@@ -17,11 +17,11 @@ use crate::{Error, Fixed, Layer};
 const HIGH: i32 = 10;
 
 /// The values that the backward pass needs.
-pub(crate) struct Normal<S> {
+pub(crate) struct Normal {
     /// The normalised values.
-    values: S,
+    values: Handle,
     /// By channel, `1 / sqrt(variance + eps)`.
-    scale: S,
+    scale: Handle,
 }
 
 /// `y` of `batch` x `channels` x `plane`; the parameters are gamma, beta and the running mean and
@@ -29,14 +29,14 @@ pub(crate) struct Normal<S> {
 ///
 /// Training: for every element a product for the variance, one for `n` and one for `y`; for every
 /// channel an inverse square root and five truncations. Prediction: for every element one product.
-pub(super) fn forward<M: Machine>(
-    machine: &mut M,
+pub(super) fn forward(
+    machine: &mut Erased,
     fixed: Fixed,
-    (x, batch): (&M::Share, usize),
-    parameters: &mut [M::Share],
+    (x, batch): (&Handle, usize),
+    parameters: &mut [Handle],
     layer: &Layer,
     mode: Mode,
-) -> Result<(M::Share, Saved<M>), Error> {
+) -> Result<(Handle, Saved), Error> {
     let f = fixed.fraction;
     let (shape, [epsilon, momentum]) = numbers(layer, batch)?;
     let (mean, variance) = match mode {
@@ -82,13 +82,13 @@ pub(super) fn forward<M: Machine>(
 }
 
 /// `dx`, and the gradients of gamma and beta. For every element three products.
-pub(super) fn backward<M: Machine>(
-    machine: &mut M,
+pub(super) fn backward(
+    machine: &mut Erased,
     fixed: Fixed,
-    (normal, dy): (Normal<M::Share>, &M::Share),
-    gamma: &M::Share,
+    (normal, dy): (Normal, &Handle),
+    gamma: &Handle,
     (layer, batch): (&Layer, usize),
-) -> Result<Gradients<M::Share>, Error> {
+) -> Result<Gradients, Error> {
     let (shape, _) = numbers(layer, batch)?;
     let (f, m) = (fixed.fraction, shape[0] * shape[2]);
     let dgamma = channel_products(machine, &normal.values, dy, shape)?;
@@ -110,22 +110,18 @@ pub(super) fn backward<M: Machine>(
 }
 
 /// The mean of every channel.
-fn means<M: Machine>(
-    machine: &mut M,
+fn means(
+    machine: &mut Erased,
     fixed: Fixed,
-    x: &M::Share,
+    x: &Handle,
     shape: [usize; 3],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let sum = channel_sums(machine, x, shape);
     mean_of(machine, fixed, (sum, shape[0] * shape[2]))
 }
 
 /// A sum over `m`, by `round(2^f / m)`, with as many bits more as `m` has. 1 truncation.
-fn mean_of<M: Machine>(
-    machine: &mut M,
-    fixed: Fixed,
-    (sum, m): (M::Share, usize),
-) -> Result<M::Share, Error> {
+fn mean_of(machine: &mut Erased, fixed: Fixed, (sum, m): (Handle, usize)) -> Result<Handle, Error> {
     let trunc = fixed.fraction.min(20) + m.ilog2().min(fixed.bits / 4);
     let factor = (f64::from(trunc).exp2() / m as f64).round() as i64;
     let scaled = machine.scale(&sum, factor);
@@ -133,12 +129,12 @@ fn mean_of<M: Machine>(
 }
 
 /// The mean of the squares of centred values. The sum keeps `2 f` fraction bits.
-fn variances<M: Machine>(
-    machine: &mut M,
+fn variances(
+    machine: &mut Erased,
     fixed: Fixed,
-    centred: &M::Share,
+    centred: &Handle,
     shape: [usize; 3],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let sum = channel_products(machine, centred, centred, shape)?;
     let sum = machine.truncate(&sum, fixed.fraction)?;
     mean_of(machine, fixed, (sum, shape[0] * shape[2]))
@@ -146,12 +142,12 @@ fn variances<M: Machine>(
 
 /// For every channel the sum of products, with `2 f` fraction bits: a convolution in as many groups
 /// as there are channels, so that one element of each is sent.
-fn channel_products<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
-    y: &M::Share,
+fn channel_products(
+    machine: &mut Erased,
+    x: &Handle,
+    y: &Handle,
     [batch, channels, plane]: [usize; 3],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let rows = |c: usize| (0..batch).map(move |i| (i * channels + c) * plane);
     let order = (0..channels).flat_map(rows);
     let order: Vec<u32> = order
@@ -175,12 +171,12 @@ fn channel_products<M: Machine>(
 
 /// A running statistic, of which so much is lost, and that of a batch, of which so much is gained. 1
 /// truncation.
-fn followed<M: Machine>(
-    machine: &mut M,
+fn followed(
+    machine: &mut Erased,
     fixed: Fixed,
-    (running, lost): (&M::Share, f64),
-    (batch, gained): (&M::Share, f64),
-) -> Result<M::Share, Error> {
+    (running, lost): (&Handle, f64),
+    (batch, gained): (&Handle, f64),
+) -> Result<Handle, Error> {
     let gained = machine.scale(batch, fixed.encode(gained));
     let lost = machine.scale(running, fixed.encode(lost));
     let moved = machine.sub(&gained, &lost);

@@ -4,36 +4,36 @@
 //! `dw` is that of the input with `dy`, whose taps are `stride` apart, items and channels exchanged.
 
 use tacit_nn::graph::ConvGeometry;
-use tacit_protocols::machine::{Conv2d, Machine, Operand, PAD};
+use tacit_protocols::machine::{Conv2d, Erased, Handle, Machine, Operand, PAD};
 
 use super::linear::operands;
 use super::{Gradients, channel_sums};
 use crate::{Error, Fixed};
 
 /// `(conv(x, w) + b) >> f`.
-pub(super) fn forward<M: Machine>(
-    machine: &mut M,
+pub(super) fn forward(
+    machine: &mut Erased,
     fixed: Fixed,
-    x: &M::Share,
-    parameters: &[M::Share],
+    x: &Handle,
+    parameters: &[Handle],
     geometry: &ConvGeometry,
     batch: usize,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let (w, bias) = operands(machine, fixed, parameters);
     let shape = of(geometry, batch);
     Ok(machine.conv2d(x, &w, bias.as_ref(), &shape, fixed.fraction)?)
 }
 
 /// The gradients; that of the input where there is a `w` for it.
-pub(super) fn backward<M: Machine>(
-    machine: &mut M,
+pub(super) fn backward(
+    machine: &mut Erased,
     fixed: Fixed,
-    (x, dy): (&M::Share, &M::Share),
-    w: Option<&M::Share>,
+    (x, dy): (&Handle, &Handle),
+    w: Option<&Handle>,
     geometry: &ConvGeometry,
     batch: usize,
     bias: bool,
-) -> Result<Gradients<M::Share>, Error> {
+) -> Result<Gradients, Error> {
     let dx = match w {
         Some(w) => Some(of_input(machine, fixed, dy, w, geometry, batch)?),
         None => None,
@@ -63,14 +63,14 @@ fn of(geometry: &ConvGeometry, batch: usize) -> Conv2d {
 }
 
 /// `dx`. 1 convolution.
-fn of_input<M: Machine>(
-    machine: &mut M,
+fn of_input(
+    machine: &mut Erased,
     fixed: Fixed,
-    dy: &M::Share,
-    w: &M::Share,
+    dy: &Handle,
+    w: &Handle,
     geometry: &ConvGeometry,
     batch: usize,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let (out, kernel, stride) = (geometry.out(), geometry.kernel, geometry.stride);
     let apart = [0, 1].map(|d| (out[d] - 1) * stride[d] + 1);
     let dy = match stride {
@@ -128,13 +128,13 @@ fn turned(geometry: &ConvGeometry) -> Vec<u32> {
 
 /// `dw`, a sum over the batch with `2 f` fraction bits. 1 convolution, in which the channels of a group
 /// are the items and the items of every group the channels.
-fn of_weights<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
-    dy: &M::Share,
+fn of_weights(
+    machine: &mut Erased,
+    x: &Handle,
+    dy: &Handle,
     geometry: &ConvGeometry,
     batch: usize,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let (out, size) = (geometry.out(), [geometry.height, geometry.width]);
     let (groups, channels) = (geometry.groups, geometry.channels / geometry.groups);
     let shape = Conv2d {

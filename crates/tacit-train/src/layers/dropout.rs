@@ -1,7 +1,7 @@
 //! Dropout: which elements are dropped is public, drawn from a coin of all parties, so that it is a
 //! local selection and a factor.
 
-use tacit_protocols::machine::{Machine, PAD};
+use tacit_protocols::machine::{Erased, Handle, Machine, PAD};
 
 use super::smooth::scaled;
 use crate::{Error, Fixed};
@@ -30,13 +30,13 @@ pub(crate) fn kept(coin: &Coin, [step, layer]: [usize; 2], n: usize, p: f64) -> 
 
 /// The kept elements over `1 - p`, and 0: of values and of gradients. 1 truncation where `1 / (1 - p)`
 /// is no whole number.
-pub(super) fn apply<M: Machine>(
-    machine: &mut M,
+pub(super) fn apply(
+    machine: &mut Erased,
     fixed: Fixed,
-    x: &M::Share,
+    x: &Handle,
     kept: &[u32],
     p: f64,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let x = machine.gather(x, kept);
     scaled(machine, fixed, &x, (1.0 / (1.0 - p), 0.0))
 }

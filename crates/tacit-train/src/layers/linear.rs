@@ -1,30 +1,30 @@
 //! `y = x w + b` and its gradients `dx = dy w^T`, `dw = x^T dy`, `db = sum dy`.
 
-use tacit_protocols::machine::{Machine, MatMul, Operand};
+use tacit_protocols::machine::{Erased, Handle, Machine, MatMul, Operand};
 
 use super::Gradients;
 use super::sums::{row_sums, transposed};
 use crate::{Error, Fixed};
 
 /// `(x w + b) >> f` of `batch` x `inputs` items and weights of `inputs` x `outputs`.
-pub(super) fn forward<M: Machine>(
-    machine: &mut M,
+pub(super) fn forward(
+    machine: &mut Erased,
     fixed: Fixed,
-    x: &M::Share,
-    parameters: &[M::Share],
+    x: &Handle,
+    parameters: &[Handle],
     [m, k, n]: [usize; 3],
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let (w, bias) = operands(machine, fixed, parameters);
     let shape = MatMul { m, k, n };
     Ok(machine.matmul(x, &w, bias.as_ref(), shape, fixed.fraction)?)
 }
 
 /// Weights, and a bias at the scale of a product.
-pub(super) fn operands<M: Machine>(
-    machine: &mut M,
+pub(super) fn operands(
+    machine: &mut Erased,
     fixed: Fixed,
-    parameters: &[M::Share],
-) -> (Operand<M::Share>, Option<Operand<M::Share>>) {
+    parameters: &[Handle],
+) -> (Operand<Handle>, Option<Operand<Handle>>) {
     let bias = parameters
         .get(1)
         .map(|b| machine.scale(b, 1 << fixed.fraction));
@@ -35,14 +35,14 @@ pub(super) fn operands<M: Machine>(
 }
 
 /// The gradients; that of the input where there is a `w` for it.
-pub(super) fn backward<M: Machine>(
-    machine: &mut M,
+pub(super) fn backward(
+    machine: &mut Erased,
     fixed: Fixed,
-    (x, dy): (&M::Share, &M::Share),
-    w: Option<&M::Share>,
+    (x, dy): (&Handle, &Handle),
+    w: Option<&Handle>,
     [m, k, n]: [usize; 3],
     bias: bool,
-) -> Result<Gradients<M::Share>, Error> {
+) -> Result<Gradients, Error> {
     let mut dx = None;
     if let Some(w) = w {
         let w = Operand::Secret(machine.gather(w, &transposed(k, n)));

@@ -10,7 +10,7 @@ mod relu;
 mod smooth;
 mod sums;
 
-use tacit_protocols::machine::{Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle, Machine, Operand};
 
 use crate::{Error, Fixed, Layer};
 
@@ -19,31 +19,31 @@ pub(crate) use dropout::kept;
 pub(crate) use sums::{channel_sums, row_sums, spread};
 
 /// What a forward pass keeps for the backward pass.
-pub(crate) enum Saved<M: Machine> {
+pub(crate) enum Saved {
     /// The layer's input.
-    Input(M::Share),
+    Input(Handle),
     /// The value that the slope of a function is computed from.
-    One(M::Share),
+    One(Handle),
     /// Both inputs.
-    Two(M::Share, M::Share),
+    Two(Handle, Handle),
     /// The signs of its input.
-    Signs(M::Bits),
+    Signs(Handle),
     /// The places of the elements that were not dropped.
     Kept(Vec<u32>),
     /// The comparisons of a maximum's tree, level by level: 1 where the first of two was at least as
     /// large.
-    Tree(Vec<M::Bits>),
+    Tree(Vec<Handle>),
     /// The values that a normalisation's backward pass needs.
-    Normal(batch_norm::Normal<M::Share>),
+    Normal(batch_norm::Normal),
     /// Nothing.
     Nothing,
 }
 
 /// The gradient of a layer's input, if it is wanted, and those of its learnt parameters.
-pub(crate) type Gradients<S> = (Option<S>, Vec<S>);
+pub(crate) type Gradients = (Option<Handle>, Vec<Handle>);
 
 /// The gradients of all inputs of a layer, none if they are not wanted, and of its learnt parameters.
-pub(crate) type All<S> = (Vec<S>, Vec<S>);
+pub(crate) type All = (Vec<Handle>, Vec<Handle>);
 
 /// How a forward pass is meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,14 +57,14 @@ pub(crate) enum Mode {
 
 /// The pass of a layer, by its number, over `batch` items of its inputs `xs` with its parameters; those
 /// that it follows are replaced.
-pub(crate) fn forward<M: Machine>(
-    machine: &mut M,
+pub(crate) fn forward(
+    machine: &mut Erased,
     layer: &Layer,
     fixed: Fixed,
-    (xs, batch): (Vec<M::Share>, usize),
-    parameters: &mut [M::Share],
+    (xs, batch): (Vec<Handle>, usize),
+    parameters: &mut [Handle],
     (mode, number): (Mode, usize),
-) -> Result<(M::Share, Saved<M>), Error> {
+) -> Result<(Handle, Saved), Error> {
     let mut xs = xs.into_iter();
     let (Some(x), other) = (xs.next(), xs.next()) else {
         return Err(Error::network("forward pass", "a layer reads nothing"));
@@ -124,16 +124,16 @@ pub(crate) fn forward<M: Machine>(
 
 /// The gradients of a layer's inputs, unless nobody `wants` them, and of its learnt parameters in their
 /// order, from the gradient of its output.
-pub(crate) fn backward<M: Machine>(
-    machine: &mut M,
+pub(crate) fn backward(
+    machine: &mut Erased,
     layer: &Layer,
     fixed: Fixed,
-    (saved, dy, batch): (Saved<M>, M::Share, usize),
-    parameters: &[M::Share],
+    (saved, dy, batch): (Saved, Handle, usize),
+    parameters: &[Handle],
     wants: bool,
-) -> Result<All<M::Share>, Error> {
-    let one = |made: Gradients<M::Share>| (made.0.into_iter().collect(), made.1);
-    let input = |dx: M::Share| (vec![dx], Vec::new());
+) -> Result<All, Error> {
+    let one = |made: Gradients| (made.0.into_iter().collect(), made.1);
+    let input = |dx: Handle| (vec![dx], Vec::new());
     match (layer, saved) {
         (
             Layer::Linear {

@@ -5,20 +5,20 @@
 //! the maximum comes the gradient, to the others 0, as their product with the one-hot place.
 
 use tacit_nn::graph::Pool;
-use tacit_protocols::machine::{KeyBits, Machine, PAD};
+use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, PAD};
 use tacit_protocols::pool::levels;
 
 use super::{Mode, Saved};
 use crate::{Error, Fixed};
 
 /// The maximum of every window.
-pub(super) fn max_forward<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
+pub(super) fn max_forward(
+    machine: &mut Erased,
+    x: &Handle,
     pool: &Pool,
     batch: usize,
     mode: Mode,
-) -> Result<(M::Share, Saved<M>), Error> {
+) -> Result<(Handle, Saved), Error> {
     let (windows, size) = (batch * pool.out_len(), pool.window());
     let mut level = machine.gather(x, &taps(pool, batch));
     if mode == Mode::Predict {
@@ -44,13 +44,13 @@ pub(super) fn max_forward<M: Machine>(
 }
 
 /// The gradient at the places of the maxima.
-pub(super) fn max_backward<M: Machine>(
-    machine: &mut M,
-    tree: &[M::Bits],
-    dy: &M::Share,
+pub(super) fn max_backward(
+    machine: &mut Erased,
+    tree: &[Handle],
+    dy: &Handle,
     pool: &Pool,
     batch: usize,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let windows = batch * pool.out_len();
     let all: Vec<_> = levels(pool.window()).collect();
     let mut level = dy.clone();
@@ -72,13 +72,13 @@ pub(super) fn max_backward<M: Machine>(
 }
 
 /// The mean of every window. 1 truncation.
-pub(super) fn mean_forward<M: Machine>(
-    machine: &mut M,
+pub(super) fn mean_forward(
+    machine: &mut Erased,
     fixed: Fixed,
-    x: &M::Share,
+    x: &Handle,
     pool: &Pool,
     batch: usize,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let windows = batch * pool.out_len();
     let taps = machine.gather(x, &taps(pool, batch));
     let sum = super::row_sums(machine, &taps, pool.window(), windows);
@@ -86,25 +86,20 @@ pub(super) fn mean_forward<M: Machine>(
 }
 
 /// The gradient shared by all places of a window. 1 truncation.
-pub(super) fn mean_backward<M: Machine>(
-    machine: &mut M,
+pub(super) fn mean_backward(
+    machine: &mut Erased,
     fixed: Fixed,
-    dy: &M::Share,
+    dy: &Handle,
     pool: &Pool,
     batch: usize,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let each = divided(machine, fixed, dy, pool)?;
     let parts = vec![&each; pool.window()];
     let taps = machine.concat(&parts);
     Ok(scatter(machine, &taps, pool, batch))
 }
 
-fn divided<M: Machine>(
-    machine: &mut M,
-    fixed: Fixed,
-    x: &M::Share,
-    pool: &Pool,
-) -> Result<M::Share, Error> {
+fn divided(machine: &mut Erased, fixed: Fixed, x: &Handle, pool: &Pool) -> Result<Handle, Error> {
     let factor = fixed.encode(1.0 / pool.window() as f64);
     let scaled = machine.scale(x, factor);
     Ok(machine.truncate(&scaled, fixed.fraction)?)
@@ -125,7 +120,7 @@ fn taps(pool: &Pool, batch: usize) -> Vec<u32> {
 
 /// The sum, for each element of the input, of what stands at its places in the windows. Where windows
 /// overlap an element has several: as many gathers as the most have.
-fn scatter<M: Machine>(machine: &mut M, level: &M::Share, pool: &Pool, batch: usize) -> M::Share {
+fn scatter(machine: &mut Erased, level: &Handle, pool: &Pool, batch: usize) -> Handle {
     let (item, out) = (pool.in_len(), pool.out_len());
     let mut places: Vec<Vec<u32>> = Vec::new();
     let mut used = vec![0; item];

@@ -1,17 +1,17 @@
 //! ReLU and its derivative: the sign is taken once and serves both passes (Falcon, Algorithm 3,
 //! section 3.5).
 
-use tacit_protocols::machine::{KeyBits, Machine};
+use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine};
 
 use super::{Mode, Saved};
 use crate::Error;
 
 /// `max(x, 0)`.
-pub(super) fn forward<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
+pub(super) fn forward(
+    machine: &mut Erased,
+    x: &Handle,
     mode: Mode,
-) -> Result<(M::Share, Saved<M>), Error> {
+) -> Result<(Handle, Saved), Error> {
     if mode == Mode::Predict {
         return Ok((machine.relu(x, KeyBits::ALL)?, Saved::Nothing));
     }
@@ -21,11 +21,7 @@ pub(super) fn forward<M: Machine>(
 }
 
 /// `dy` where the input was not negative, else 0.
-pub(super) fn backward<M: Machine>(
-    machine: &mut M,
-    signs: &M::Bits,
-    dy: &M::Share,
-) -> Result<M::Share, Error> {
+pub(super) fn backward(machine: &mut Erased, signs: &Handle, dy: &Handle) -> Result<Handle, Error> {
     let n = machine.len(dy);
     let zero = machine.constant(&vec![0; n]);
     Ok(machine.select(signs, &zero, dy)?)

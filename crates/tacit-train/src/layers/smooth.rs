@@ -1,6 +1,6 @@
 //! Functions of every element, and factors that all parties know.
 
-use tacit_protocols::machine::{KeyBits, Machine, Operand};
+use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Elementary, Kind};
 
 use super::{Mode, Saved};
@@ -10,12 +10,12 @@ use crate::{Error, Fixed, Smooth};
 const LN_SLOPE: f64 = 0.120_782_237_635_245_2;
 
 /// The function of every element. Sigmoid and tanh keep their value, the error function its argument.
-pub(super) fn forward<M: Machine>(
-    machine: &mut M,
+pub(super) fn forward(
+    machine: &mut Erased,
     fixed: Fixed,
     function: Smooth,
-    x: M::Share,
-) -> Result<(M::Share, Saved<M>), Error> {
+    x: Handle,
+) -> Result<(Handle, Saved), Error> {
     let kind = match function {
         Smooth::Sigmoid => Kind::Sigmoid,
         Smooth::Tanh => Kind::Tanh,
@@ -31,14 +31,14 @@ pub(super) fn forward<M: Machine>(
 
 /// `dy` times the slope: `s (1 - s)`, `1 - t^2` or `2 / sqrt(pi) exp(-x^2)`. Two products, of the error
 /// function an exponential too.
-pub(super) fn backward<M: Machine>(
-    machine: &mut M,
+pub(super) fn backward(
+    machine: &mut Erased,
     fixed: Fixed,
     function: Smooth,
-    (kept, dy): (&M::Share, &M::Share),
-) -> Result<M::Share, Error> {
+    (kept, dy): (&Handle, &Handle),
+) -> Result<Handle, Error> {
     let f = fixed.fraction;
-    let constant = |machine: &mut M, value: f64| {
+    let constant = |machine: &mut Erased, value: f64| {
         let n = machine.len(kept);
         machine.constant(&vec![fixed.encode(value); n])
     };
@@ -65,12 +65,12 @@ pub(super) fn backward<M: Machine>(
 }
 
 /// `factor x + shift`: 1 truncation, none for a whole factor.
-pub(super) fn scaled<M: Machine>(
-    machine: &mut M,
+pub(super) fn scaled(
+    machine: &mut Erased,
     fixed: Fixed,
-    x: &M::Share,
+    x: &Handle,
     (factor, shift): (f64, f64),
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let (units, f) = (fixed.encode(factor), fixed.fraction);
     let y = match units % (1 << f) {
         0 => machine.scale(x, units >> f),
@@ -88,13 +88,13 @@ pub(super) fn scaled<M: Machine>(
 }
 
 /// `x`, where it is negative times `slope`: a sign and 1 truncation.
-pub(super) fn leaky<M: Machine>(
-    machine: &mut M,
+pub(super) fn leaky(
+    machine: &mut Erased,
     fixed: Fixed,
-    x: &M::Share,
+    x: &Handle,
     slope: f64,
     mode: Mode,
-) -> Result<(M::Share, Saved<M>), Error> {
+) -> Result<(Handle, Saved), Error> {
     if mode == Mode::Predict {
         let above = machine.relu(x, KeyBits::ALL)?;
         let slope = fixed.encode(slope);
@@ -109,13 +109,13 @@ pub(super) fn leaky<M: Machine>(
 }
 
 /// `x` where the sign is that of no negative number, else `slope x`.
-pub(super) fn leaky_by<M: Machine>(
-    machine: &mut M,
+pub(super) fn leaky_by(
+    machine: &mut Erased,
     fixed: Fixed,
-    signs: &M::Bits,
-    x: &M::Share,
+    signs: &Handle,
+    x: &Handle,
     slope: f64,
-) -> Result<M::Share, Error> {
+) -> Result<Handle, Error> {
     let below = scaled(machine, fixed, x, (slope, 0.0))?;
     Ok(machine.select(signs, &below, x)?)
 }

@@ -1,14 +1,14 @@
 //! Sums along axes and their opposite, all of them local.
 
-use tacit_protocols::machine::Machine;
+use tacit_protocols::machine::{Erased, Handle, Machine};
 
 /// The sums of the columns of `rows` x `columns`: halves are added again and again.
-pub(crate) fn row_sums<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
+pub(crate) fn row_sums(
+    machine: &mut Erased,
+    x: &Handle,
     mut rows: usize,
     columns: usize,
-) -> M::Share {
+) -> Handle {
     let mut x = x.clone();
     while rows > 1 {
         let half = rows / 2 * columns;
@@ -28,11 +28,11 @@ pub(crate) fn row_sums<M: Machine>(
 }
 
 /// The sums of every channel of `batch` x `channels` x `plane`.
-pub(crate) fn channel_sums<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
+pub(crate) fn channel_sums(
+    machine: &mut Erased,
+    x: &Handle,
     [batch, channels, plane]: [usize; 3],
-) -> M::Share {
+) -> Handle {
     if plane == 1 {
         return row_sums(machine, x, batch, channels);
     }
@@ -42,11 +42,11 @@ pub(crate) fn channel_sums<M: Machine>(
 }
 
 /// One value for each channel at all its elements of `batch` x `channels` x `plane`.
-pub(crate) fn spread<M: Machine>(
-    machine: &mut M,
-    x: &M::Share,
+pub(crate) fn spread(
+    machine: &mut Erased,
+    x: &Handle,
     [batch, channels, plane]: [usize; 3],
-) -> M::Share {
+) -> Handle {
     let item = (0..channels as u32).flat_map(|c| std::iter::repeat_n(c, plane));
     let item: Vec<u32> = item.collect();
     machine.gather(x, &item.repeat(batch))

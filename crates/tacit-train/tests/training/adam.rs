@@ -51,7 +51,7 @@ fn many_steps_are_those_in_float() {
 }
 
 /// Two steps on a protocol against the clear-text machine's.
-fn adapts_as_in_the_clear<M: Machine>(make: impl Fn(Party) -> M + Sync) {
+fn adapts_as_in_the_clear(make: impl Fn(Party) -> Erased<'static> + Sync) {
     let adam = adam();
     let (name, network) = networks().swap_remove(0);
     let training = training(&network, &adam, Loss::CrossEntropy);
@@ -70,10 +70,10 @@ fn adapts_as_in_the_clear<M: Machine>(make: impl Fn(Party) -> M + Sync) {
 #[test]
 fn protocols_adapt_as_the_clear_text_machine_does() {
     adapts_as_in_the_clear(|party| {
-        Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up")
+        falcon::machine(64, party, falcon::Options::default()).expect("set-up")
     });
-    adapts_as_in_the_clear(|party| Ubl::<u64>::new(party, BICOPTOR).expect("set-up"));
-    adapts_as_in_the_clear(|party| BicoptorRss::<u64>::new(party, BICOPTOR).expect("set-up"));
+    adapts_as_in_the_clear(|party| ubl::machine(64, party, BICOPTOR).expect("set-up"));
+    adapts_as_in_the_clear(|party| rss::machine(64, party, BICOPTOR).expect("set-up"));
 }
 
 /// Gradients from 1e-4 to beyond the bound at which they are clipped: a step has the rate's size.

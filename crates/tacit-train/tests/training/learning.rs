@@ -56,16 +56,16 @@ fn a_small_network_learns() {
         target.extend((0..3).map(|c| if c == i % 3 { 1.0 } else { 0.0 }));
     }
     let mut mesh = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1));
-    let mut machine = Clear::<u64>::new(mesh.pop().expect("one party"));
+    let mut machine = clear::machine(64, mesh.pop().expect("one party"));
     let fixed = training.fixed;
-    let share = |machine: &mut Clear<u64>, values: &[f32]| {
+    let share = |machine: &mut Erased, values: &[f32]| {
         machine.constant(&fixed.encode_all(values).expect("fits"))
     };
     let start = network.initial(&mut draw);
     let parameters: Vec<_> = start.iter().map(|p| share(&mut machine, p)).collect();
     let mut state = state(&mut machine, &training, parameters);
     let (x, target) = (share(&mut machine, &x), share(&mut machine, &target));
-    let scores = |machine: &mut Clear<u64>, state: &State<_>| {
+    let scores = |machine: &mut Erased, state: &State| {
         let pair = (x.clone(), &target);
         let sums = training.evaluate(machine, state, pair, 60);
         let opened = machine.reveal(&sums.expect("evaluates"), Audience::All);
@@ -95,7 +95,7 @@ fn a_small_network_learns() {
     let Scores { loss, hits } = scores(&mut machine, &state);
     let hits = hits.expect("of cross-entropy");
     assert!(hits >= 58, "{hits} of 60");
-    let mut opened = |share: &Vec<u64>| -> Vec<f32> {
+    let mut opened = |share: &Handle| -> Vec<f32> {
         let opened = machine.reveal(share, Audience::All).expect("opens");
         let units = opened.expect("opened").into_iter();
         units.map(|v| fixed.decode(v)).collect()

@@ -6,14 +6,12 @@ mod learning;
 use std::time::Duration;
 
 use tacit_net::{LinkModel, Party, Phase, memory};
-use tacit_protocols::bicoptor::rss::BicoptorRss;
-use tacit_protocols::bicoptor::ubl::Ubl;
-use tacit_protocols::bicoptor::{Comparison, Form, Options};
-use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::{self, Falcon, PARTIES, Truncation};
+use tacit_protocols::bicoptor::{Comparison, Form, Options, rss, ubl};
+use tacit_protocols::clear;
+use tacit_protocols::falcon::{self, PARTIES, Truncation};
 use tacit_protocols::lowered;
-use tacit_protocols::machine::{Audience, Call, Machine};
-use tacit_protocols::record::{Noted, Stage};
+use tacit_protocols::machine::{Audience, Call, Erased, Handle, Machine};
+use tacit_protocols::record::{Stage, noted};
 use tacit_train::{
     Adam, Coin, Error, Fixed, LayerSpec, Loss, Network, Optimiser, Placed, Reference, Sgd, State,
     Training, calls_by_stage, uniform,
@@ -173,8 +171,8 @@ fn sgd() -> Sgd {
 }
 
 /// Shares the parameters, makes `steps` steps and opens them.
-fn train<M: Machine>(
-    machine: &mut M,
+fn train(
+    machine: &mut Erased,
     training: &Training,
     case: &Case,
     steps: usize,
@@ -199,7 +197,7 @@ fn train<M: Machine>(
         let pair = (x.clone(), &target);
         training.step(machine, &mut state, pair, (0, BATCH))?;
     }
-    let open = |p: &M::Share| {
+    let open = |p: &Handle| {
         let opened = machine.reveal(p, Audience::All)?;
         Ok(opened.unwrap_or_default())
     };
@@ -207,12 +205,8 @@ fn train<M: Machine>(
 }
 
 /// A training's beginning with these parameters.
-fn state<M: Machine>(
-    machine: &mut M,
-    training: &Training,
-    parameters: Vec<M::Share>,
-) -> State<M::Share> {
-    let none = |p: &M::Share| {
+fn state(machine: &mut Erased, training: &Training, parameters: Vec<Handle>) -> State {
+    let none = |p: &Handle| {
         let n = machine.len(p);
         machine.constant(&vec![0; n])
     };
@@ -244,8 +238,8 @@ fn calls(stages: Vec<Stage>) -> Vec<Call> {
 }
 
 /// A batch of items and their targets.
-fn pair(network: &Network) -> (Noted, Noted) {
-    let of = |each: usize| Noted::of(BATCH * each);
+fn pair(network: &Network) -> (Handle, Handle) {
+    let of = |each: usize| noted(BATCH * each);
     (of(network.inputs()), of(network.outputs()))
 }
 
@@ -266,7 +260,7 @@ fn training<'a>(
 /// On the clear-text machine.
 fn in_the_clear(training: &Training, case: &Case, steps: usize) -> Vec<Vec<i64>> {
     let mut mesh = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1));
-    let mut machine = Clear::<u64>::new(mesh.pop().expect("one party"));
+    let mut machine = clear::machine(64, mesh.pop().expect("one party"));
     train(&mut machine, training, case, steps).expect("trains")
 }
 
@@ -300,7 +294,7 @@ fn fixed_point_steps_are_those_in_float() {
 }
 
 /// Holds two steps on a protocol against the clear-text machine's, which errs less by truncation.
-fn trains_as_in_the_clear<M: Machine>(make: impl Fn(Party) -> M + Sync) {
+fn trains_as_in_the_clear(make: impl Fn(Party) -> Erased<'static> + Sync) {
     let sgd = sgd();
     for (name, network) in networks() {
         let training = training(&network, &sgd, Loss::CrossEntropy);
@@ -323,14 +317,14 @@ fn trains_as_in_the_clear<M: Machine>(make: impl Fn(Party) -> M + Sync) {
 #[test]
 fn falcon_trains_as_the_clear_text_machine_does() {
     trains_as_in_the_clear(|party| {
-        Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up")
+        falcon::machine(64, party, falcon::Options::default()).expect("set-up")
     });
 }
 
 #[test]
 fn bicoptor_trains_as_the_clear_text_machine_does() {
-    trains_as_in_the_clear(|party| Ubl::<u64>::new(party, BICOPTOR).expect("set-up"));
-    trains_as_in_the_clear(|party| BicoptorRss::<u64>::new(party, BICOPTOR).expect("set-up"));
+    trains_as_in_the_clear(|party| ubl::machine(64, party, BICOPTOR).expect("set-up"));
+    trains_as_in_the_clear(|party| rss::machine(64, party, BICOPTOR).expect("set-up"));
 }
 
 const BICOPTOR: Options = Options {
@@ -341,13 +335,13 @@ const BICOPTOR: Options = Options {
 };
 
 /// ReLU of `50 w` for a weight, often, opened.
-fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64>, Error> {
+fn large_activations(machine: &mut Erased, weight: f32) -> Result<Vec<i64>, Error> {
     const N: usize = 500;
     let specs = [linear(1), LayerSpec::Relu {}, linear(1)];
     let (network, sgd) = (Network::new(&[1], &specs).expect("fits"), sgd());
     let training = training(&network, &sgd, Loss::MeanSquaredError);
     let stages = calls_by_stage(&training, |machine, state| {
-        training.predict(machine, &state, Noted::of(N), N)
+        training.predict(machine, &state, noted(N), N)
     })?;
     let calls = lowered(&calls(stages), machine.cost_model())?;
     machine.prepare(&calls)?;
@@ -363,7 +357,7 @@ fn large_activations<M: Machine>(machine: &mut M, weight: f32) -> Result<Vec<i64
 /// Activations of thousands with 20 fraction bits, of more bits than half of the ring has.
 #[test]
 fn large_activations_keep_their_sign() {
-    fn keep<M: Machine>(make: impl Fn(Party) -> M + Sync) {
+    fn keep(make: impl Fn(Party) -> Erased<'static> + Sync) {
         for activation in [2500.0, 5000.0, -2500.0, -5000.0, 40_000.0] {
             let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
             let got = tacit_net::testing::run(mesh, |party| {
@@ -377,9 +371,9 @@ fn large_activations_keep_their_sign() {
             );
         }
     }
-    keep(|party| Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up"));
-    keep(|party| Ubl::<u64>::new(party, BICOPTOR).expect("set-up"));
-    keep(|party| BicoptorRss::<u64>::new(party, BICOPTOR).expect("set-up"));
+    keep(|party| falcon::machine(64, party, falcon::Options::default()).expect("set-up"));
+    keep(|party| ubl::machine(64, party, BICOPTOR).expect("set-up"));
+    keep(|party| rss::machine(64, party, BICOPTOR).expect("set-up"));
 }
 
 #[test]
@@ -395,7 +389,7 @@ fn declared_is_metered(name: &str, training: &Training) {
     let calls = step_calls(training).expect("records");
     let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, Duration::from_secs(60));
     let declared = tacit_net::testing::run(mesh, |party| {
-        let mut machine = Falcon::<u64>::new(party, falcon::Options::default()).expect("set-up");
+        let mut machine = falcon::machine(64, party, falcon::Options::default()).expect("set-up");
         train(&mut machine, training, &case, 1).expect("trains");
         let model = machine.cost_model();
         let calls = lowered(&calls, model).expect("lowers");
@@ -432,7 +426,7 @@ fn a_step_and_an_evaluation_open_nothing() {
             let evaluated = calls_by_stage(&training, |machine, state| {
                 let (x, target) = pair(&network);
                 let sums = training.evaluate(machine, &state, (x, &target), BATCH)?;
-                opened = sums.n;
+                opened = machine.len(&sums);
                 Ok(())
             });
             assert_eq!(opened, sums, "{name}");

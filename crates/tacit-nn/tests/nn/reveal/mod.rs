@@ -15,9 +15,9 @@ use tacit_nn::onnx::proto::NodeProto;
 use tacit_nn::plan::{KeyBitsChoice, Keys, Plan, PlanOptions, RANKING, Reveal, Roles, plan};
 use tacit_nn::reference;
 use tacit_protocols::Error;
-use tacit_protocols::clear::Clear;
-use tacit_protocols::falcon::{Falcon, Options, PARTIES, Security, Truncation};
-use tacit_protocols::machine::{Audience, Machine};
+use tacit_protocols::clear;
+use tacit_protocols::falcon::{self, Options, PARTIES, Security, Truncation};
+use tacit_protocols::machine::{Audience, Erased, Machine};
 
 const ROLES: Roles = Roles {
     model_owner: 0,
@@ -66,8 +66,8 @@ fn planned(graph: &Graph, reveal: Option<Reveal>) -> Plan {
 }
 
 /// One party's end of a prediction.
-fn party<M: Machine>(
-    machine: &mut M,
+fn party(
+    machine: &mut Erased,
     graph: &Graph,
     plan: &Plan,
     x: &[f32],
@@ -106,7 +106,7 @@ fn learnt(graph: &Graph, plan: &Plan, x: &[f32], security: Security) -> (Vec<i64
             security,
             ..Options::default()
         };
-        let mut machine = Falcon::<u64>::new(p, options)?;
+        let mut machine = falcon::machine(64, p, options)?;
         party(&mut machine, graph, plan, x)
     });
     let mut opened = ends.into_iter().map(|end| end.expect("an end"));
@@ -123,7 +123,7 @@ fn learnt(graph: &Graph, plan: &Plan, x: &[f32], security: Security) -> (Vec<i64
 fn in_clear(graph: &Graph, plan: &Plan, x: &[f32]) -> Vec<i64> {
     let mesh = memory::mesh(2, &LinkModel::LOCAL, PATIENCE);
     let ends = run(mesh, |p: Party| {
-        party(&mut Clear::<u64>::new(p), graph, plan, x)
+        party(&mut clear::machine(64, p), graph, plan, x)
     });
     let mut ends = ends.into_iter().map(|end| end.expect("an end"));
     ends.nth(1).flatten().expect("opened to party 1")

@@ -131,7 +131,7 @@ impl<R: Ring> BicoptorRss<R> {
 }
 
 /// A party's machine over the ring of 32 or 64 bits.
-pub fn machine(bits: u32, party: Party, options: Options) -> Result<Erased, Error> {
+pub fn machine(bits: u32, party: Party, options: Options) -> Result<Erased<'static>, Error> {
     match bits {
         32 => BicoptorRss::<u32>::new(party, options).map(Erased::new),
         _ => BicoptorRss::<u64>::new(party, options).map(Erased::new),

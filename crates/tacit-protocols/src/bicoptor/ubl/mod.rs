@@ -70,7 +70,7 @@ impl<R: Ring> Ubl<R> {
 }
 
 /// A party's machine over the ring of 32 or 64 bits.
-pub fn machine(bits: u32, party: Party, options: Options) -> Result<Erased, Error> {
+pub fn machine(bits: u32, party: Party, options: Options) -> Result<Erased<'static>, Error> {
     match bits {
         32 => Ubl::<u32>::new(party, options).map(Erased::new),
         _ => Ubl::<u64>::new(party, options).map(Erased::new),

@@ -1,8 +1,8 @@
 //! Right operands that are fixed once and multiplied with many batches.
 
 use super::settings;
+use crate::subjects::Tested;
 use crate::subjects::bicoptor_options;
-use tacit_algebra::Ring;
 use tacit_conformance::{Subject, noise, run};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Audience, Bilinear, Call, Conv2d, Machine, MatMul, Operand};
@@ -71,7 +71,7 @@ fn batches(s: &dyn Subject, trunc: u32) {
 
 #[test]
 fn a_fixed_matrix_multiplies_many_batches() {
-    fn over<R: Ring>(trunc: u32) {
+    fn over<R: Tested>(trunc: u32) {
         for kind in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
             // The large error of values of 17 bits is too likely over 32.
             if kind == Truncation::Gap || R::BITS == 64 || trunc == 0 {

@@ -10,14 +10,14 @@ mod signs;
 mod truncation;
 mod views;
 
+use crate::subjects::Tested;
 use crate::subjects::{bicoptor_options, settings};
-use tacit_algebra::Ring;
 use tacit_conformance::{Subject, apply};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, KeyBits, Machine};
 
 /// Runs a check in both settings over a ring with a kind of truncation.
-fn in_both_settings<R: Ring>(kind: Truncation, check: impl Fn(&dyn Subject)) {
+fn in_both_settings<R: Tested>(kind: Truncation, check: impl Fn(&dyn Subject)) {
     for subject in settings::<R>(bicoptor_options(kind)) {
         check(&subject);
     }

@@ -2,8 +2,8 @@
 //! random values and edges of the large ones; where the sign is not exact, its stated rate.
 
 use super::{settings, signs_of};
+use crate::subjects::Tested;
 use crate::subjects::bicoptor_options;
-use tacit_algebra::Ring;
 use tacit_conformance::histograms::keeps_to_rate;
 use tacit_conformance::{Subject, noise, run};
 use tacit_net::LinkModel;
@@ -143,7 +143,7 @@ fn large_windows(bits: u32) -> Vec<KeyBits> {
 }
 
 /// `total` values in both settings, spread over the windows of `R`.
-fn random_values<R: Ring>(total: usize) {
+fn random_values<R: Tested>(total: usize) {
     let [ubl, rss] = settings::<R>(MENDED);
     let windows = large_windows(R::BITS);
     let each = total / windows.len() + 1;
@@ -172,7 +172,7 @@ fn signs_of_ten_million_random_values_are_right() {
 
 /// Without a promise every ring element has its sign: the edges of the ring, those of the widest window
 /// that fits, where wrong signs began when that was meant, and random values of every magnitude.
-fn exact_signs<R: Ring>(random: usize) {
+fn exact_signs<R: Tested>(random: usize) {
     let [ubl, rss] = settings::<R>(MENDED);
     let l = R::BITS;
     let wrap = |v: i128| R::from_u64(v as u64).to_i64();

@@ -2,7 +2,7 @@
 //! `secureml` have, and the precision that is left if factors are truncated before a product.
 
 use super::in_both_settings;
-use tacit_algebra::Ring;
+use crate::subjects::Tested;
 use tacit_conformance::histograms::keeps_to_rate;
 use tacit_conformance::{Subject, apply, noise, run};
 use tacit_protocols::falcon::Truncation;
@@ -52,7 +52,7 @@ fn gap_is_off_by_at_most_one_for_every_8_bit_value() {
 }
 
 /// Values of the whole range of `gap`, every other one near its ends.
-fn near_the_ends<R: Ring>(trunc: u32, seed: u64, n: usize) -> Vec<i64> {
+fn near_the_ends<R: Tested>(trunc: u32, seed: u64, n: usize) -> Vec<i64> {
     let range = 1i64 << (R::BITS - 2);
     let unit = 1i64 << trunc;
     let value = |(i, v): (usize, i64)| match i % 4 {
@@ -66,7 +66,7 @@ fn near_the_ends<R: Ring>(trunc: u32, seed: u64, n: usize) -> Vec<i64> {
         .collect()
 }
 
-fn never_large<R: Ring>(total: usize) {
+fn never_large<R: Tested>(total: usize) {
     let truncs = [1, 5, 13, R::BITS / 2 - 6, R::BITS - 8];
     let each = total / truncs.len();
     for (trunc, start) in truncs

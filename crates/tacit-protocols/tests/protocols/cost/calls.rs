@@ -1,11 +1,12 @@
 //! Every call on every protocol, of one and of several batches.
 
 use super::*;
+use crate::subjects::Tested;
 use tacit_protocols::bicoptor;
 use tacit_protocols::falcon::{self, FalconCost};
 use tacit_protocols::machine::Unverified;
 
-fn all_truncations<R: Ring>() {
+fn all_truncations<R: Tested>() {
     for truncation in [Truncation::Gap, Truncation::Exact, Truncation::Aby3] {
         for call in [1, 7, 64, 129].into_iter().flat_map(every_call) {
             let subject = falcon_over::<R>().truncating(truncation);
@@ -31,7 +32,7 @@ fn declared_equals_metered_over_64_bits() {
 }
 
 /// Both settings of Bicoptor, with every truncation and with key bits.
-fn both_settings<R: Ring>(keys: KeyBits) {
+fn both_settings<R: Tested>(keys: KeyBits) {
     for truncation in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
         for n in [1, 7, 64, 700] {
             let with_keys = [

@@ -1,6 +1,7 @@
 //! Calls against a malicious party, and the checkpoints after them.
 
 use super::*;
+use crate::subjects::Tested;
 
 /// A call, and the checkpoint and the opening of a result after it.
 fn declared_equals_metered_with_a_checkpoint(s: &dyn Subject, call: Call) {
@@ -41,7 +42,7 @@ fn declared_equals_metered_with_a_checkpoint(s: &dyn Subject, call: Call) {
     );
 }
 
-fn malicious<R: Ring>() {
+fn malicious<R: Tested>() {
     for truncation in [Truncation::Gap, Truncation::Exact] {
         let of = || malicious_over::<R>().truncating(truncation);
         let paper = || of().with_paper_comparison();

@@ -5,7 +5,6 @@ mod figures;
 mod malicious;
 
 use crate::subjects::*;
-use tacit_algebra::Ring;
 use tacit_algebra::mersenne::{F31, F61};
 use tacit_conformance::cost::*;
 use tacit_conformance::{Subject, run};

@@ -3,7 +3,7 @@
 //! A sample of the messages here; every one in the ignored tests, which `make tampering` runs.
 
 use crate::subjects::{falcon_over, malicious_over};
-use tacit_conformance::{Noted, Subject, demand, demand_of_norm};
+use tacit_conformance::{Subject, demand, demand_of_norm};
 use tacit_net::Party;
 use tacit_net::testing::tampering::{Extent, Tampered, Totals};
 use tacit_protocols::Error;
@@ -13,6 +13,7 @@ use tacit_protocols::machine::{
 };
 use tacit_protocols::machine::{Erased, Handle};
 use tacit_protocols::math::{BatchNorm, Channels, Division, Format, Span, Statistics};
+use tacit_protocols::record::noted;
 
 /// The step in which an owner says what its input is: whatever it sends is one.
 const CHOSEN: [&str; 1] = ["rss input"];
@@ -129,7 +130,7 @@ fn division(trial: Trial) -> Totals {
     tampered(
         trial,
         &demand(bits, |machine| {
-            division.apply(machine, &Noted::of(2), &Noted::of(2))
+            division.apply(machine, &noted(2), &noted(2))
         }),
         &operands.collect::<Vec<_>>(),
         |machine, operands| {

@@ -1,18 +1,18 @@
 //! The three truncations: their error, its mean, and the large error that only `aby3` has; and that of
 //! malicious security, which rounds each component by itself.
 
+use crate::subjects::Tested;
 use crate::subjects::{FalconOver, falcon_over, malicious_over};
-use tacit_algebra::Ring;
 use tacit_conformance::{Subject, apply, noise};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, Machine};
 
 /// `x` truncated by `trunc` bits on its own, minus the floor.
-fn errors<R: Ring>(kind: Truncation, x: &[i64], trunc: u32) -> Vec<i64> {
+fn errors<R: Tested>(kind: Truncation, x: &[i64], trunc: u32) -> Vec<i64> {
     errors_of(&falcon_over::<R>().truncating(kind), x, trunc)
 }
 
-fn errors_of<R: Ring>(subject: &FalconOver<R>, x: &[i64], trunc: u32) -> Vec<i64> {
+fn errors_of<R: Tested>(subject: &FalconOver<R>, x: &[i64], trunc: u32) -> Vec<i64> {
     let n = x.len();
     let opened = apply(subject, &[Call::truncate(n, trunc)], x, |machine, x| {
         machine.truncate(x, trunc)

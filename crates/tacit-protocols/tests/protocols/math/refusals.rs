@@ -2,7 +2,7 @@
 
 use crate::subjects::*;
 use tacit_conformance::{demand_by_name, demand_of, mesh, run};
-use tacit_protocols::clear::Clear;
+use tacit_protocols::clear;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, CostModel, Machine};
 use tacit_protocols::math::*;
@@ -92,7 +92,7 @@ fn what_does_not_fit_is_refused() {
     );
     // A function belongs to its format.
     let function = sigmoid(narrow).expect("a format that fits");
-    let mut machine = Clear::<u64>::new(mesh(1).remove(0));
+    let mut machine = clear::machine(64, mesh(1).remove(0));
     let x = machine.constant(&[1, 2]);
     assert!(words(function.apply(&mut machine, &x).err()).contains("over 32 bits"));
 }

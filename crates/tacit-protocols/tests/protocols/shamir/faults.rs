@@ -1,6 +1,7 @@
 //! Peers that die, stall or send what is no message of the protocol: an error that names party
 //! and step, never a hang or a panic; and parties and thresholds that cannot be.
 
+use crate::subjects::TestedField;
 use std::time::Duration;
 
 use crate::subjects::{ShamirOver, shamir_over};
@@ -254,7 +255,7 @@ fn a_rotation_without_its_zero_is_an_error() {
 
 #[test]
 fn numbers_of_parties_and_thresholds_that_cannot_be_are_refused() {
-    fn refused<F: Field>(parties: usize, threshold: usize, words: &str) {
+    fn refused<F: TestedField>(parties: usize, threshold: usize, words: &str) {
         let options = Options {
             threshold,
             ..Options::new(parties, LinkModel::LOCAL)

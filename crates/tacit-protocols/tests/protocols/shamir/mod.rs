@@ -7,18 +7,19 @@ mod sliced;
 mod truncation;
 mod views;
 
+use crate::subjects::TestedField;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use crate::subjects::shamir_over;
-use tacit_algebra::mersenne::{F5, F7, F13, F31, F61, Field};
+use tacit_algebra::mersenne::{F5, F7, F13, F31, F61};
 use tacit_conformance::{Subject, TIMEOUT, noise, run, run_on};
 use tacit_net::testing::{Fate, mesh_with};
 use tacit_protocols::machine::{Audience, Call, KeyBits, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Signs of `x` between every number of parties, by both comparisons.
-fn exact_signs<F: Field>(x: &[i64], parties: &[usize]) {
+fn exact_signs<F: TestedField>(x: &[i64], parties: &[usize]) {
     let n = x.len();
     for &parties in parties {
         for comparison in [Comparison::Tree, Comparison::Rot] {
@@ -41,13 +42,13 @@ fn exact_signs<F: Field>(x: &[i64], parties: &[usize]) {
 }
 
 /// Every element of a small field, from its least to its greatest, `times` over.
-fn all<F: Field>(times: usize) -> Vec<i64> {
+fn all<F: TestedField>(times: usize) -> Vec<i64> {
     let most = (F::P / 2) as i64;
     (-most..=most).flat_map(|x| vec![x; times]).collect()
 }
 
 /// Where carries and signs change: around 0, the ends, and every power of two.
-fn edges<F: Field>(times: usize) -> Vec<i64> {
+fn edges<F: TestedField>(times: usize) -> Vec<i64> {
     let most = (F::P / 2) as i64;
     let mut x = vec![0, most, -most];
     for bit in 0..F::BITS - 1 {
@@ -87,7 +88,7 @@ fn signs_are_exact_between_as_many_parties_as_there_can_be() {
 
 /// Signs and truncations between so many parties that bits are shared over the field of 64 elements, by masks of
 /// both fields; the steps that show this must have been taken.
-fn over_64_elements<F: Field>(parties: usize, threshold: usize, steps: &[&str]) {
+fn over_64_elements<F: TestedField>(parties: usize, threshold: usize, steps: &[&str]) {
     const D: u32 = 3;
     let subject =
         shamir_over::<F>(parties, Comparison::Tree, Opening::Auto).with_threshold(threshold);

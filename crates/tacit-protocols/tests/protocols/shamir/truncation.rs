@@ -2,6 +2,7 @@
 //! million values over the wide fields are truncated by a test inside the crate, which deals the
 //! masks itself.
 
+use crate::subjects::TestedField;
 use crate::subjects::shamir_over;
 use tacit_algebra::mersenne::{F7, F13, F31, F61, Field, finish_truncation};
 use tacit_conformance::{Subject, apply, noise};
@@ -9,20 +10,20 @@ use tacit_protocols::machine::{Call, Machine, Operand};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 /// Every value that may be truncated.
-fn range<F: Field>() -> std::ops::Range<i64> {
+fn range<F: TestedField>() -> std::ops::Range<i64> {
     let top = 1 << (F::BITS - 2);
     -top..top
 }
 
 /// The mean error of `a` truncated by `d` bits against the true quotient, in units: the prime is one
 /// less than a power of two, and `a` under its mask reaches it with probability `(a + 2^{l-2}) / p`.
-fn mean_error<F: Field>(a: i64, d: u32) -> f64 {
+fn mean_error<F: TestedField>(a: i64, d: u32) -> f64 {
     let above = (a + (1 << (F::BITS - 2))) as f64;
     above / F::P as f64 * 0.5f64.powi(d as i32)
 }
 
 /// `x` truncated by `d` bits between `parties`, minus the floor: on its own, then as a product.
-fn errors<F: Field>(parties: usize, opening: Opening, x: &[i64], d: u32) -> [Vec<i64>; 2] {
+fn errors<F: TestedField>(parties: usize, opening: Opening, x: &[i64], d: u32) -> [Vec<i64>; 2] {
     let (n, trunc) = (x.len(), d);
     let subject = shamir_over::<F>(parties, Comparison::Tree, opening);
     let calls = [Call::truncate(n, trunc), Call::elementwise(n, trunc)];
@@ -36,7 +37,7 @@ fn errors<F: Field>(parties: usize, opening: Opening, x: &[i64], d: u32) -> [Vec
     [off(&opened[..n]), off(&opened[n..])]
 }
 
-fn bounded<F: Field>(parties: usize, opening: Opening, times: usize) {
+fn bounded<F: TestedField>(parties: usize, opening: Opening, times: usize) {
     for d in 1..=F::BITS - 2 {
         let x: Vec<i64> = range::<F>().flat_map(|x| vec![x; times]).collect();
         for (kind, wrong) in ["sharing", "product"]
@@ -67,7 +68,7 @@ fn every_value_of_13_bits_is_its_floor_or_the_next() {
 }
 
 /// The formula itself under every mask below `p`, without parties: errors against the floor.
-fn errors_under_every_mask<F: Field>(a: i64, d: u32) -> impl Iterator<Item = i64> {
+fn errors_under_every_mask<F: TestedField>(a: i64, d: u32) -> impl Iterator<Item = i64> {
     let top = 1i64 << (F::BITS - 2);
     let b = F::from_i64(a + top);
     let c: Vec<F> = (0..F::P).map(|r| b.add(F::from_u64(r))).collect();
@@ -96,7 +97,7 @@ fn the_mean_error_is_as_stated() {
 }
 
 /// Between parties the sample mean of errors lies within five standard errors of what is stated.
-fn unbiased_between_parties<F: Field>(n: usize, kept: u32) {
+fn unbiased_between_parties<F: TestedField>(n: usize, kept: u32) {
     for (d, seed) in [(1, 21), (2, 22), (5, 23), (12, 24)] {
         let x: Vec<i64> = noise(seed, n)
             .into_iter()
@@ -127,7 +128,7 @@ fn truncations_over_31_and_61_bits_have_no_bias() {
 /// Where the range ends: nothing large up to its last value.
 #[test]
 fn the_ends_of_the_range_are_truncated_too() {
-    fn ends<F: Field>() {
+    fn ends<F: TestedField>() {
         for d in [1, 2, 12, F::BITS - 3, F::BITS - 2] {
             let range = range::<F>();
             let near = (0..4).flat_map(|i| [range.start + i, range.end - 1 - i, i, -i]);
