@@ -88,12 +88,12 @@ def test_tables(tmp_path, capsys):
 @pytest.mark.parametrize("sharing", ["ubl", "rss"])
 def test_the_printed_form_is_measured_under_its_name_only(sharing):
     where = {"protocol": "bicoptor", "sharing": sharing, "key_bits": "5.2", "repeat": 1}
-    mended = tacit.bench("drelu", 4096, **where)
+    corrected = tacit.bench("drelu", 4096, **where)
     printed = tacit.bench("drelu", 4096, as_printed_insecure=True, **where)
     # 9 entries of 10 bits, 8 of 8.
-    sent = [report.online["bytes_sent"][0] for report in (mended, printed)]
+    sent = [report.online["bytes_sent"][0] for report in (corrected, printed)]
     assert sent == [4096 * 90 // 8, 4096 * 64 // 8]
-    assert mended.data["warnings"] == []
+    assert corrected.data["warnings"] == []
     assert any("leaks" in warning for warning in printed.data["warnings"])
     with pytest.raises(tacit.TacitError, match="printed form"):
         tacit.bench("drelu", 8, as_printed_insecure=True)

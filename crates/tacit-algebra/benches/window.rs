@@ -32,7 +32,7 @@ fn entries(bencher: Bencher, window: Window) {
 
 #[divan::bench(args = BITS)]
 fn masked(bencher: Bencher, bits: (u32, u32)) {
-    entries(bencher, window(bits, Form::Mended));
+    entries(bencher, window(bits, Form::Corrected));
 }
 
 #[divan::bench(args = BITS)]
@@ -42,12 +42,12 @@ fn masked_as_printed(bencher: Bencher, bits: (u32, u32)) {
 
 #[divan::bench(args = Isa::available())]
 fn masked_7(bencher: Bencher, isa: Isa) {
-    isa::with(isa, || entries(bencher, window(BITS[0], Form::Mended)));
+    isa::with(isa, || entries(bencher, window(BITS[0], Form::Corrected)));
 }
 
 #[divan::bench(args = BITS)]
 fn zeros(bencher: Bencher, bits: (u32, u32)) {
-    let (window, (share, t)) = (window(bits, Form::Mended), sample());
+    let (window, (share, t)) = (window(bits, Form::Corrected), sample());
     let [first, second] = [true, false]
         .map(|first| masked_entries(&window, first, &share, &t, &mut Prg::new([8; 16])));
     bencher

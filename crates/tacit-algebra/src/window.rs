@@ -13,7 +13,7 @@
 //! common sharing of zero is added; their sums have a zero where `x > 0`, that is, `DReLU xor t`.
 //!
 //! That gives wrong signs near `abs(x) = (2/3) 2^(k+lx)`, a random sign at 0, and the sums show whether
-//! `x` is almost 0 ([`Form::Printed`]). Mended ([`Form::Mended`]), the entries are made of
+//! `x` is almost 0 ([`Form::Printed`]). Corrected ([`Form::Corrected`]), the entries are made of
 //! `x' = 2 y + 1` for `y = trc(x, k, 0)`, which is odd and never 0, and have one bit more than
 //! `abs(x')`: for `kappa` key bits `m = kappa + 2`, `u_i = trc(x', i, l' - m - i)` with
 //! `l' = l - k + 1` and `i = 0..=kappa + 1`. Of the sums then one is zero or none, each with probability
@@ -42,7 +42,7 @@ const STRIP: usize = 512;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// From `2 y + 1`, with a bit of headroom: right, and the sums show nothing.
-    Mended,
+    Corrected,
     /// Algorithm 7 as printed: some signs are wrong, and the sums show which values are almost 0. Only
     /// for comparing costs.
     Printed,
@@ -52,7 +52,7 @@ impl Form {
     /// Bits that entries have above the kept ones, on either side.
     fn headroom(self) -> u32 {
         match self {
-            Form::Mended => 1,
+            Form::Corrected => 1,
             Form::Printed => 0,
         }
     }
@@ -86,10 +86,10 @@ pub(super) fn prime_above(m: u32) -> u64 {
 }
 
 impl Window {
-    /// The window of `kept` bits above `dropped` ones: `kappa` and `k` of the mended form, `lx` and
+    /// The window of `kept` bits above `dropped` ones: `kappa` and `k` of the corrected form, `lx` and
     /// the dropped bits of the printed one.
     ///
-    /// `None` where nothing is kept or the bits of the last entry are not there: the mended form
+    /// `None` where nothing is kept or the bits of the last entry are not there: the corrected form
     /// needs `dropped + 2 kept + 2 <= l`, the printed one `dropped + 2 kept <= l`.
     pub fn new<R: Ring>(dropped: u32, kept: u32, form: Form) -> Option<Window> {
         (kept > 0 && form.room(dropped, kept) <= R::BITS).then(|| Window {
@@ -100,10 +100,10 @@ impl Window {
         })
     }
 
-    /// Entries of a value: `kappa + 2` of the mended form, `lx + 1` of the printed one.
+    /// Entries of a value: `kappa + 2` of the corrected form, `lx + 1` of the printed one.
     pub fn entries(&self) -> usize {
         match self.form {
-            Form::Mended => self.m as usize,
+            Form::Corrected => self.m as usize,
             Form::Printed => self.m as usize + 1,
         }
     }
@@ -161,31 +161,31 @@ mod tests {
     #[test]
     fn windows_fit_the_ring() {
         let shape = |w: Window| (w.entries(), w.entry_bits(), w.prime(), w.wire_len(3));
-        let key = Window::new::<u64>(24, 7, Form::Mended).unwrap();
+        let key = Window::new::<u64>(24, 7, Form::Corrected).unwrap();
         assert_eq!(shape(key), (9, 10, 521, 34));
         let printed = Window::new::<u64>(24, 7, Form::Printed).unwrap();
         assert_eq!(shape(printed), (8, 8, 131, 24));
-        let exact = Window::new::<u64>(0, 31, Form::Mended).unwrap();
+        let exact = Window::new::<u64>(0, 31, Form::Corrected).unwrap();
         assert_eq!(shape(exact), (33, 34, 8_589_934_609, 421));
         assert_eq!(key.wire_len(usize::MAX), usize::MAX);
         for (dropped, kept, form) in [
-            (0, 0, Form::Mended),
-            (0, 32, Form::Mended),
-            (1, 31, Form::Mended),
-            (49, 7, Form::Mended),
+            (0, 0, Form::Corrected),
+            (0, 32, Form::Corrected),
+            (1, 31, Form::Corrected),
+            (49, 7, Form::Corrected),
             (0, 0, Form::Printed),
             (0, 33, Form::Printed),
             (51, 7, Form::Printed),
             (u32::MAX, 1, Form::Printed),
-            (0, u32::MAX, Form::Mended),
+            (0, u32::MAX, Form::Corrected),
             (0, 1 << 31, Form::Printed),
         ] {
             let window = Window::new::<u64>(dropped, kept, form);
             assert!(window.is_none(), "{dropped}, {kept}, {form:?}");
         }
-        assert!(Window::new::<u64>(48, 7, Form::Mended).is_some());
+        assert!(Window::new::<u64>(48, 7, Form::Corrected).is_some());
         assert!(Window::new::<u64>(50, 7, Form::Printed).is_some());
-        assert!(Window::new::<u8>(0, 3, Form::Mended).is_some());
-        assert!(Window::new::<u8>(0, 4, Form::Mended).is_none());
+        assert!(Window::new::<u8>(0, 3, Form::Corrected).is_some());
+        assert!(Window::new::<u8>(0, 4, Form::Corrected).is_none());
     }
 }

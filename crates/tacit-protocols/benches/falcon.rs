@@ -83,7 +83,7 @@ fn relu<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Buffer<R>>) -> Result<(), Erro
 
 fn relu_verified<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Buffer<R>>) -> Result<(), Error> {
     machine.relu(x, KeyBits::ALL)?;
-    machine.settle()
+    machine.verify()
 }
 
 fn truncate<R: Ring>(machine: &mut Falcon<R>, x: &Rss<Buffer<R>>) -> Result<(), Error> {

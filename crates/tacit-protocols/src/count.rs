@@ -118,7 +118,7 @@ pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) ->
             let own = machine.native(&function, &x);
             own.unwrap_or_else(|| not_native(call))?;
         }
-        Call::Verify { .. } => machine.settle()?,
+        Call::Verify { .. } => machine.verify()?,
     }
     Ok(())
 }

@@ -10,6 +10,10 @@
 //! tests. What a protocol does not do natively it inherits from algorithms written once over the
 //! machine's own calls (`pool.rs`, `math/`).
 //!
+//! Whoever calls knows no protocol: every machine is made in its protocol's folder and hidden behind one
+//! type, [`machine::Erased`], the recorder of calls too. So models, training, sessions, measurements and
+//! the functions of `math/` are compiled once, and a protocol once for every ring.
+//!
 //! # Correlated randomness is demanded, not faked
 //!
 //! The machine's calls (`machine::Call`) are listed before any data arrives. `prepare` makes exactly

@@ -83,7 +83,7 @@ pub trait Machine: Sized {
 
     /// Verifies all that waits for it, in protocols that verify (`Call::Verify`). What is given out
     /// is verified without; this says when, and in which phase.
-    fn settle(&mut self) -> Result<(), Error> {
+    fn verify(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -128,7 +128,7 @@ pub trait Machine: Sized {
     /// from the parts of all: after a checkpoint, where there is one. The client learns the values, and
     /// no more than a party to whom they are revealed, even together with one that is corrupt.
     fn hand_out(&mut self, x: &Self::Share) -> Result<Vec<u8>, Error> {
-        self.settle()?;
+        self.verify()?;
         Ok(self.save(x))
     }
 

@@ -151,7 +151,7 @@ pub(crate) fn begin_stage<M: Machine>(machine: &mut M) -> Result<(), Error> {
     };
     let layer = machine.party().meter().layer().to_string();
     // What waits belongs to the portion before, and to its phase.
-    machine.settle()?;
+    machine.verify()?;
     level(machine.party())?;
     machine.prepare(&calls)?;
     level(machine.party())?;

@@ -264,7 +264,7 @@ impl Machine for Recorder<'_> {
         Ok(())
     }
 
-    fn settle(&mut self) -> Result<(), Error> {
+    fn verify(&mut self) -> Result<(), Error> {
         self.push(Call::Verify(Unverified::default()));
         Ok(())
     }

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_run::speeds::Speeds;
-use tacit_run::{
-    Dataset, Error, Material, ModelTable, Supplies, TrainConfig, TrainCost, TrainOptions,
-};
+use tacit_run::{Dataset, Error, ModelTable, Supplies, Task, TrainConfig, TrainCost, TrainOptions};
 
 use crate::observe::{Callback, observed, told};
 use crate::{error, floats, json, settings};
@@ -62,13 +60,13 @@ pub(crate) fn train<'py>(
     let (train, test) = (Sets::new(train), Sets::new(test));
     let (file, numbers, report) = observed(py, progress, |observe| {
         let (network, start) = table.build()?;
-        let material = Material {
+        let task = Task {
             network: &network,
             train: &train.datasets(),
             test: &test.datasets(),
             start: start.as_deref(),
         };
-        let trained = tacit_run::train_local(&options, &run, material, observe)?;
+        let trained = tacit_run::train_local(&options, &run, task, observe)?;
         let parameters = trained.parameters.unwrap_or_default();
         let numbers = parameters.iter().flatten();
         let numbers: Vec<u8> = numbers.flat_map(|v| v.to_le_bytes()).collect();
@@ -155,13 +153,13 @@ pub(crate) fn train_reference<'py>(
     let (train, test) = (Sets::new(train), Sets::new(test));
     let (file, moments) = observed(py, progress, |observe| {
         let (network, start) = table.build()?;
-        let material = Material {
+        let task = Task {
             network: &network,
             train: &train.datasets(),
             test: &test.datasets(),
             start: start.as_deref(),
         };
-        let (moments, parameters) = tacit_run::train_reference(&options, material, every, observe)?;
+        let (moments, parameters) = tacit_run::train_reference(&options, task, every, observe)?;
         Ok((tacit_run::to_onnx(&network, &parameters), moments))
     })?;
     Ok((PyBytes::new(py, &file), json(&moments)?))

@@ -88,7 +88,7 @@ impl<'p> Agreement<'p> {
 
     /// Compares with every other party these items and then all that was said: the first difference
     /// is an error at both parties that differ.
-    pub fn settle(self, items: &[(&str, String)]) -> Result<(), Error> {
+    pub fn conclude(self, items: &[(&str, String)]) -> Result<(), Error> {
         #[cfg(test)]
         if self.forgets {
             return Ok(());

@@ -1,4 +1,4 @@
-//! One choice of a protocol, with everything settled.
+//! One choice of a protocol, with everything chosen.
 
 use serde_json::Value;
 use tacit_net::LinkModel;
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_open_is_settled() {
+    fn what_is_left_open_is_chosen() {
         let instance = Instance::new(&shamir(""), None).expect("valid");
         assert_eq!((instance.width, instance.compare_bits), (61, 61));
         assert_eq!(instance.tolerance().rounding, 2);

@@ -1,11 +1,11 @@
 //! The program that every party runs: agree, share the model, predict batch after batch, compare
 //! meters; and again for as many requests as there are.
 
+mod agree;
 mod host;
 mod joined;
 mod next;
 mod served;
-mod settle;
 
 use std::fmt;
 use std::path::Path;
@@ -17,14 +17,14 @@ use tacit_nn::{Graph, Plan};
 use crate::Report;
 use crate::given::Given;
 
+#[cfg(test)]
+pub(crate) use agree::agree_again;
+pub(crate) use agree::{
+    INPUTS, MATERIAL_BYTES, Model, agree, agree_on_model, check_reveal, item_material,
+};
 pub(crate) use host::{Host, Load};
 pub(crate) use joined::{Joined, Request};
 pub(crate) use served::{Served, Serving};
-#[cfg(test)]
-pub(crate) use settle::settle_again;
-pub(crate) use settle::{
-    INPUTS, MATERIAL_BYTES, Model, check_reveal, item_material, settle, settle_model,
-};
 
 /// A model with its plan for this run.
 #[derive(Clone, Copy)]

@@ -35,6 +35,7 @@ mod npz;
 pub mod options;
 mod outputs;
 mod party;
+mod party_name;
 mod predict;
 mod processes;
 mod protocol;
@@ -43,7 +44,6 @@ mod refuse;
 mod report;
 mod requests;
 pub mod score;
-mod seat;
 mod secret;
 mod serve;
 mod session;
@@ -67,13 +67,13 @@ pub use log::logged;
 pub use member::{Member, PeerConfig};
 pub use outputs::{check_outputs, write_output};
 pub use party::{run_party, run_party_for};
+pub use party_name::PartyName;
 pub use processes::run_processes;
 pub use protocol::{Protocol, named};
 pub use record::Revealed;
 pub use refuse::{members, refuse};
 pub use report::{BatchReport, LayerReport, Memory, PhaseReport, PredictedCost, Report, Seconds};
 pub use requests::Requests;
-pub use seat::Seat;
 pub use secret::Secret;
 pub use serve::{Id, Refused, ServeConfig, Service, Sharing, check_given};
 pub use session::{Session, run_local};
@@ -84,9 +84,9 @@ pub use tacit_net::{date, interrupt};
 pub use tacit_train::to_onnx;
 pub use totals::Metered;
 pub use train::{
-    CheckpointOptions, DataTable, Dataset, EpochReport, Material, ModelOptions, ModelTable, Moment,
-    OutputTable, Resumed, Supplies, TrainConfig, TrainCost, TrainOptions, TrainReport, Trained,
-    train_local, train_party, train_party_with, train_reference,
+    CheckpointOptions, DataTable, Dataset, EpochReport, ModelOptions, ModelTable, Moment,
+    OutputTable, Resumed, Supplies, Task, TrainConfig, TrainCost, TrainOptions, TrainReport,
+    Trained, train_local, train_party, train_party_with, train_reference,
 };
 
 /// A tensor of floats in row-major order, the batch axis first.

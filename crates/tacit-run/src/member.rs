@@ -13,7 +13,7 @@ use crate::local::guarded;
 use crate::record::Record;
 use crate::secret::Secret;
 use crate::settings::seconds;
-use crate::{Error, Seat, Settings};
+use crate::{Error, PartyName, Settings};
 
 /// A party, as the others know it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct PeerConfig {
 #[serde(deny_unknown_fields)]
 pub struct Member {
     /// This party.
-    pub id: Seat,
+    pub id: PartyName,
     /// Its private key.
     #[serde(default = "key")]
     pub key: Secret,

@@ -32,8 +32,8 @@ pub fn run_party(
     on_notice: &mut dyn FnMut(&str),
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, Error> {
-    let (mut seat, party, brings) = Attendance::connect(config, false, on_notice)?;
-    let (_, outcome) = seat.begin(party, &brings, observe)?;
+    let (mut attendance, party, brings) = Attendance::connect(config, false, on_notice)?;
+    let (_, outcome) = attendance.begin(party, &brings, observe)?;
     Ok(outcome)
 }
 
@@ -49,10 +49,10 @@ pub fn run_party_for(
     observe: &mut dyn FnMut(Progress) -> bool,
     answered: &mut dyn FnMut(Result<&Outcome, &Error>),
 ) -> Result<(), Error> {
-    let (mut seat, party, brings) = Attendance::connect(config, true, on_notice)?;
-    let (mut joined, outcome) = seat.begin(party, &brings, observe)?;
+    let (mut attendance, party, brings) = Attendance::connect(config, true, on_notice)?;
+    let (mut joined, outcome) = attendance.begin(party, &brings, observe)?;
     answered(Ok(&outcome));
-    let ended = seat.stay(&mut joined, requests, observe, answered);
+    let ended = attendance.stay(&mut joined, requests, observe, answered);
     ended.inspect_err(|error| joined.tell(error))
 }
 
@@ -83,14 +83,14 @@ impl<'a> Attendance<'a> {
         let mut record = member.record(parties, run, on_notice)?;
         match member.connect_while(parties, run, on_notice, move || own.prepare()) {
             Ok((party, brings)) => {
-                let seat = Attendance {
+                let attendance = Attendance {
                     config,
                     terms,
                     us: party.id(),
                     record,
                     number: 0,
                 };
-                Ok((seat, party, brings))
+                Ok((attendance, party, brings))
             }
             Err(error) => {
                 let who = (member.number(parties, run)?, parties.as_slice());
@@ -113,19 +113,19 @@ impl<'a> Attendance<'a> {
             labels,
         } = brings;
         let mut kept = None;
-        let outcome = self.run(|seat, trace| {
+        let outcome = self.run(|attendance, trace| {
             let contribution = Contribution {
                 model: model
                     .as_ref()
-                    .map(|model| model.planned_for(seat.config.run.protocol))
+                    .map(|model| model.planned_for(attendance.config.run.protocol))
                     .transpose()?,
                 input: input.as_ref().map(Numbers::given),
                 labels: labels.as_deref(),
-                into: seat.config.output.as_deref(),
+                into: attendance.config.output.as_deref(),
             };
             let observe = &mut logged(observe);
             let (joined, mut outcome) =
-                Joined::begin(party, &seat.terms, contribution, trace, observe)?;
+                Joined::begin(party, &attendance.terms, contribution, trace, observe)?;
             if let (Some(output), Some(labels)) = (&outcome.output, labels) {
                 outcome.report.accuracy = Some(score::accuracy(joined.plan(), output, labels)?);
             }
@@ -209,10 +209,10 @@ impl<'a> Attendance<'a> {
         input: Option<&Numbers>,
         observe: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Outcome, Error> {
-        self.run(|seat, trace| {
+        self.run(|attendance, trace| {
             let request = Request {
                 input: input.map(Numbers::given),
-                batch: seat.terms.batch,
+                batch: attendance.terms.batch,
             };
             joined.again(request, trace, &mut logged(observe))
         })

@@ -12,7 +12,7 @@ use tacit_protocols::machine::Audience;
 
 use crate::protocol::named;
 use crate::systems::Values;
-use crate::{Error, Protocol, Seat, options, protocols};
+use crate::{Error, PartyName, Protocol, options, protocols};
 
 /// An emulated network with the name that it was chosen by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,9 +60,9 @@ pub struct Settings {
     #[serde(deserialize_with = "seconds")]
     pub timeout: Duration,
     /// The party that knows the weights; 0 if not given.
-    pub model_owner: Option<Seat>,
+    pub model_owner: Option<PartyName>,
     /// The party that knows the inputs and learns the outputs; 1 (0 if alone) if not given.
-    pub data_owner: Option<Seat>,
+    pub data_owner: Option<PartyName>,
     /// The options that are given, of whatever protocol: they are read when a run begins.
     #[serde(flatten, deserialize_with = "of_protocols")]
     pub options: Map<String, Value>,
@@ -123,10 +123,10 @@ impl Settings {
 
     /// Who owns what among so many parties.
     pub fn roles(&self, parties: usize) -> Result<Roles, Error> {
-        let number = |what: &str, seat: &Option<Seat>, default: usize| {
-            let chosen = seat.as_ref();
-            chosen.map_or(Ok(default), |seat| {
-                seat.number(what, self.protocol, parties)
+        let number = |what: &str, name: &Option<PartyName>, default: usize| {
+            let chosen = name.as_ref();
+            chosen.map_or(Ok(default), |name| {
+                name.number(what, self.protocol, parties)
             })
         };
         let last = parties.saturating_sub(1);
@@ -285,7 +285,7 @@ mod tests {
         let roles = Settings::default().roles(1).expect("one party");
         assert_eq!((roles.model_owner, roles.data_owner), (0, 0));
         let settings = Settings {
-            data_owner: Some(Seat::Number(3)),
+            data_owner: Some(PartyName::Number(3)),
             ..Settings::default()
         };
         let error = settings.roles(3).expect_err("there is no party 3");

@@ -10,7 +10,7 @@ use crate::protocol::text;
 use crate::settings::Network;
 use crate::{Error, Settings};
 
-/// The terms of a run, as far as they are settled before there is a plan.
+/// The terms of a run, as far as they are known before there is a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub instance: Instance,

@@ -28,7 +28,7 @@
 //! protocol needs more than prediction does. Floor 5 (`tacit-run/src/train/`) shares the data, goes
 //! through the epochs and keeps checkpoints; the same list of calls tells what a training will cost
 //! (`cost.rs`). The network's layers are not sent: every party has them in its config, and the parties
-//! compare a hash (`settle.rs`).
+//! compare a hash (`tacit-run/src/train/agree.rs`).
 
 mod adam;
 mod error;

@@ -170,7 +170,7 @@ impl Training<'_> {
                 self.optimiser.update(machine, self.fixed, moved, &g, at)?;
             }
         }
-        Ok(machine.settle()?)
+        Ok(machine.verify()?)
     }
 
     /// The network's outputs for `batch` items.
@@ -199,7 +199,7 @@ impl Training<'_> {
         machine.stage()?;
         let sizes = [batch, self.network.outputs()];
         let sums = self.loss.scores(machine, self.fixed, &z, target, sizes)?;
-        machine.settle()?;
+        machine.verify()?;
         Ok(sums)
     }
 }

@@ -42,7 +42,7 @@ fn negative(zeros: &[Vec<usize>; 2]) -> [usize; 2] {
 fn mended_signs_are_right_and_do_not_show() {
     let mut windows = 0;
     for (k, kept) in (0..=8u32).flat_map(|k| (1..=8u32).map(move |kept| (k, kept))) {
-        let Some(window) = Window::new::<u8>(k, kept, Form::Mended) else {
+        let Some(window) = Window::new::<u8>(k, kept, Form::Corrected) else {
             continue;
         };
         windows += 1;
@@ -117,7 +117,7 @@ fn drelu<R: Ring>(window: &Window, x: &[R]) -> Bits {
 
 /// Edges of the range and random values in it, where the sign is certain.
 fn signs<R: Ring>(k: u32, kept: u32) {
-    let window = Window::new::<R>(k, kept, Form::Mended).unwrap();
+    let window = Window::new::<R>(k, kept, Form::Corrected).unwrap();
     let unit = 1i64 << k;
     let range = (1i64 << (k + kept)) - unit;
     let mut x: Vec<i64> = vec![
@@ -157,7 +157,7 @@ fn signs_of_long_words_are_right() {
 /// Negative values below one unit of the key bits come out with the stated probability.
 #[test]
 fn small_negative_values_round() {
-    let (n, window) = (1 << 16, Window::new::<u64>(24, 7, Form::Mended).unwrap());
+    let (n, window) = (1 << 16, Window::new::<u64>(24, 7, Form::Corrected).unwrap());
     for eighths in [1, 4, 7] {
         let x = vec![u64::from_i64(-(eighths << 21)); n];
         let negative = drelu(&window, &x).not().count_ones() as f64;
@@ -172,7 +172,7 @@ fn small_negative_values_round() {
 /// One value many times: a zero in half of the cases, at a uniform place; all else uniform.
 #[test]
 fn what_the_sums_show_is_uniform() {
-    let window = Window::new::<u16>(4, 3, Form::Mended).unwrap();
+    let window = Window::new::<u16>(4, 3, Form::Corrected).unwrap();
     let (n, p, entries) = (512 * 80, window.prime(), window.entries());
     for x in [0i64, 1, -1, 50, -70, 112] {
         let (messages, _) = send(&window, &vec![u16::from_i64(x); n]);

@@ -24,7 +24,7 @@ simd! {
         first: bool,
     ) {
         let k = window.dropped();
-        let mended = window.form() == Form::Mended;
+        let corrected = window.form() == Form::Corrected;
         for ((out, share), t) in out.chunks_mut(64).zip(share.chunks(64)).zip(t) {
             for (j, (out, share)) in out.iter_mut().zip(share).enumerate() {
                 let t = t >> j & 1;
@@ -32,7 +32,7 @@ simd! {
                     true => (*share, 1),
                     false => (share.neg(), 0),
                 };
-                *out = if mended {
+                *out = if corrected {
                     // -(2 y + 1) = 2 (-1 - y) + 1 in the first, and -(2 y) = 2 (-y) in the second.
                     let y = flipped(a.shr(k), t, R::from_i64(-(low as i64)));
                     L::bits(y.to_u64(), Some(low))
@@ -205,14 +205,14 @@ mod tests {
         let one = first as u128;
         let (l, m, a, k) = match form {
             Form::Printed => (l, kept, a as u128, k),
-            Form::Mended => {
+            Form::Corrected => {
                 let wide = 1 << (l - k + 1);
                 let x = (2 * trc(first, a as u128, k, 0, l) + one) % wide;
                 (l - k + 1, kept + 2, x, 0)
             }
         };
         let a = if t { a.wrapping_neg() % (1 << l) } else { a };
-        let entries = if form == Form::Mended {
+        let entries = if form == Form::Corrected {
             kept + 2
         } else {
             kept + 1
@@ -254,7 +254,7 @@ mod tests {
     fn entries_are_their_definition() {
         let all: Vec<u8> = (0..6 * 256).map(|i| (i / 6) as u8).collect();
         for (k, kept) in (0..8).flat_map(|k| (1..5).map(move |kept| (k, kept))) {
-            for form in [Form::Mended, Form::Printed] {
+            for form in [Form::Corrected, Form::Printed] {
                 if Window::new::<u8>(k, kept, form).is_some() {
                     bare(k, kept, form, &all);
                 }
@@ -263,16 +263,16 @@ mod tests {
         let mut prg = Prg::new([1; 16]);
         let (narrow, middle, wide) = (prg.ring::<u16>(99), prg.ring::<u32>(99), prg.ring(99));
         for (k, kept) in [(0, 7), (1, 6), (9, 2)] {
-            bare(k, kept, Form::Mended, &narrow);
+            bare(k, kept, Form::Corrected, &narrow);
         }
         for (k, kept) in [(0, 14), (0, 15), (11, 7)] {
-            bare(k, kept, Form::Mended, &middle);
+            bare(k, kept, Form::Corrected, &middle);
             bare(k, kept, Form::Printed, &middle);
         }
         for kept in 1..=31 {
             for k in [0, 1, 62 - 2 * kept] {
-                if Window::new::<u64>(k, kept, Form::Mended).is_some() {
-                    bare::<u64>(k, kept, Form::Mended, &wide);
+                if Window::new::<u64>(k, kept, Form::Corrected).is_some() {
+                    bare::<u64>(k, kept, Form::Corrected, &wide);
                 }
             }
             bare::<u64>(64 - 2 * kept, kept, Form::Printed, &wide);
@@ -354,14 +354,14 @@ mod tests {
     #[test]
     fn messages_are_their_definition() {
         for n in [1, 7, 64, 512, 513, 12_345] {
-            fused::<u64, u16>(&Window::new::<u64>(24, 7, Form::Mended).unwrap(), n);
+            fused::<u64, u16>(&Window::new::<u64>(24, 7, Form::Corrected).unwrap(), n);
             fused::<u8, u16>(&Window::new::<u8>(0, 3, Form::Printed).unwrap(), n);
         }
         for n in [1, 513, 2500] {
-            fused::<u64, u32>(&Window::new::<u64>(19, 14, Form::Mended).unwrap(), n);
-            fused::<u64, u64>(&Window::new::<u64>(0, 31, Form::Mended).unwrap(), n);
+            fused::<u64, u32>(&Window::new::<u64>(19, 14, Form::Corrected).unwrap(), n);
+            fused::<u64, u64>(&Window::new::<u64>(0, 31, Form::Corrected).unwrap(), n);
         }
-        let window = Window::new::<u32>(0, 7, Form::Mended).unwrap();
+        let window = Window::new::<u32>(0, 7, Form::Corrected).unwrap();
         let (t, mut prg) = (Bits::zeros(0), Prg::new([4; 16]));
         let bytes = masked_entries::<u32>(&window, true, &[], &t, &mut prg);
         assert!(bytes.is_empty());

@@ -49,7 +49,7 @@ macro_rules! lane {
 }
 
 // Entries of m bits start at bit m at the most: there are 2 m bits or fewer, but 2 m - 1 when
-// mended. The 65 bits of 31 key bits in a ring of 64 need the widest.
+// corrected. The 65 bits of 31 key bits in a ring of 64 need the widest.
 lane!(u16, u32, u32);
 lane!(u32, u64, u64);
 lane!(u64, u128, u128);

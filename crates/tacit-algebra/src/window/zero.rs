@@ -99,7 +99,7 @@ mod tests {
             .into_iter()
             .flat_map(|k| [1, 7, 513, 2000].map(|n| (k, n)))
         {
-            let window = Window::new::<u64>(0, kept, Form::Mended).unwrap();
+            let window = Window::new::<u64>(0, kept, Form::Corrected).unwrap();
             let read = |messages: &[Vec<u8>; 2]| {
                 same_everywhere(|| zero_entries(&window, n, &messages[0], &messages[1]))
             };
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn nothing_is_read_of_nothing() {
-        let window = Window::new::<u32>(0, 7, Form::Mended).unwrap();
+        let window = Window::new::<u32>(0, 7, Form::Corrected).unwrap();
         assert!(zero_entries(&window, 0, &[], &[]) == Some(Bits::default()));
         assert!(zero_entries(&window, 0, &[0], &[]).is_none());
     }

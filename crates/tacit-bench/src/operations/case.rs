@@ -304,7 +304,7 @@ impl Case {
         operands: &[Handle; 2],
     ) -> Result<Computed, Error> {
         let computed = self.compute(machine, operands)?;
-        machine.settle()?;
+        machine.verify()?;
         Ok(computed)
     }
 

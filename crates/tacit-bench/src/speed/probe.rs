@@ -344,9 +344,9 @@ impl Timed<'_> {
             [0, 1].map(|i| Metered::phase(machine.party(), phases[i]).since(before[i]));
         machine.party().set_phase(Phase::Setup);
         let ready = self.probe.ready(machine, operands)?;
-        machine.settle()?;
+        machine.verify()?;
         let online = self.online(machine, |machine| self.probe.run(machine, operands, ready))?;
-        let checkpoint = self.online(machine, |machine| machine.settle())?;
+        let checkpoint = self.online(machine, |machine| machine.verify())?;
         Ok([offline, online, checkpoint, keys])
     }
 

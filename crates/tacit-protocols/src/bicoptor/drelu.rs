@@ -1,4 +1,4 @@
-//! DReLU up to the assistant's bit (Bicoptor 2.0, Algorithms 4 to 7, sections 5.1 to 5.4, mended:
+//! DReLU up to the assistant's bit (Bicoptor 2.0, Algorithms 4 to 7, sections 5.1 to 5.4, corrected:
 //! docs/spec/bicoptor2.md, section 5).
 //!
 //! Of a value's additive shares each holder makes, by itself, `kappa + 2` entries of which exactly
@@ -31,7 +31,7 @@ pub(super) fn parts(window: &Window, n: usize) -> impl Iterator<Item = Range<usi
 }
 
 /// A holder sends the masked entries of part of its shares, flipped by `flips` (Bicoptor 2.0,
-/// Algorithm 7, steps 1 to 8, mended).
+/// Algorithm 7, steps 1 to 8, corrected).
 /// `(kappa + 2)(kappa + 3)` bits per element.
 pub(super) fn send_entries<R: Ring>(
     party: &mut Party,

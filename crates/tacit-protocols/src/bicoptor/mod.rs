@@ -1,6 +1,6 @@
 //! Bicoptor 2.0: three parties, semi-honest (Zhou, Wang, Song, Chen, Chen: "Bicoptor 2.0:
 //! Addressing Challenges in Probabilistic Truncation for Enhanced Privacy-Preserving Machine
-//! Learning"), in the mended form of docs/spec/bicoptor2.md.
+//! Learning"), in the corrected form of docs/spec/bicoptor2.md.
 //!
 //! Parties 0 and 1 hold shares, party 2 assists: it learns from the comparison of a value one bit
 //! that is uniform for every value within its key bits. There are two settings. UBL: 2-out-of-2 shares,
@@ -14,13 +14,13 @@
 //! |---|---|
 //! | `options.rs` | what is chosen, and by which comparison a sign is taken |
 //! | `role.rs` | the pairs' generators, dealing by the assistant, exchange between the holders |
-//! | `drelu.rs` | DReLU up to the assistant's bit (Algorithms 4 to 7, mended) |
+//! | `drelu.rs` | DReLU up to the assistant's bit (Algorithms 4 to 7, corrected) |
 //! | `truncate.rs` | truncation: one-bit gap (T1), ABY3's (Algorithm 2), SecureML's (Algorithm 1) |
 //! | `ubl/`, `rss/` | the two settings: sharing, products, ReLU (Algorithms 8 and 9), costs |
 //! | `ubl/adder.rs`, `../replicated/adder.rs` | exact signs |
 //!
 //! Differs from the paper: Algorithm 7 gives wrong signs near `(2/3) 2^lx` and tells the assistant
-//! how many inputs are near 0; the mended form has one bit of headroom and compares `2 x + 1`
+//! how many inputs are near 0; the corrected form has one bit of headroom and compares `2 x + 1`
 //! (docs/spec/bicoptor2.md, sections 5 and 9). The printed form is an option for comparing costs
 //! and for the tests that show its leak.
 //!
@@ -59,9 +59,9 @@ pub const PARTIES: usize = 3;
 /// The party that assists the two holders.
 const ASSISTANT: usize = 2;
 
-/// Signs from key bits, mended.
+/// Signs from key bits, corrected.
 pub const SIGNS: Signs = Signs {
-    key_bits: Some(|keys| Form::Mended.room(keys.dropped, keys.kept)),
+    key_bits: Some(|keys| Form::Corrected.room(keys.dropped, keys.kept)),
     narrow: None,
 };
 

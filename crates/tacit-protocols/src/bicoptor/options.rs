@@ -25,7 +25,7 @@ pub enum Comparison {
 pub struct Options {
     /// How products are brought back to their scale.
     pub truncation: Truncation,
-    /// The comparison by key bits: mended, or as printed, which leaks.
+    /// The comparison by key bits: corrected, or as printed, which leaks.
     pub form: Form,
     /// How signs are taken.
     pub comparison: Comparison,
@@ -38,7 +38,7 @@ impl Options {
     pub fn new(truncation: Truncation) -> Self {
         Options {
             truncation,
-            form: Form::Mended,
+            form: Form::Corrected,
             comparison: Comparison::Auto,
             link: LinkModel::LOCAL,
         }

@@ -1,7 +1,7 @@
 //! The leaves of private compare, wrap3 and the sign (Falcon, Algorithms 1 and 2, sections 3.3 to
 //! 3.5; docs/spec/falcon.md, sections 3 and 4.2).
 //!
-//! Differs from the paper: the test at equality and at the largest `r` is mended
+//! Differs from the paper: the test at equality and at the largest `r` is corrected
 //! (docs/spec/falcon.md, section 9, items 1 to 3); the products `beta x_i` are made offline; the
 //! carry is taken of the low `l - 1` bits instead of `2 a` mod `2^l`, which is the same bit with
 //! one leaf less and so, for `l` a power of two, one hop less.

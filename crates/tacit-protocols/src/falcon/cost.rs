@@ -109,7 +109,7 @@ impl<R: Ring> FalconCost<R> {
             let checks = machine.checks.iter_mut();
             checks.for_each(|checks| checks.dirty = true);
             machine.party().take_trace();
-            machine.settle()?;
+            machine.verify()?;
             Ok(machine.party().take_trace())
         })
     }

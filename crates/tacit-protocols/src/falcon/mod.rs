@@ -1,6 +1,6 @@
 //! Falcon: three parties, replicated sharing, semi-honest or malicious with abort (Wagh, Tople,
 //! Benhamouda, Kushilevitz, Mittal, Rabin: "Falcon: Honest-Majority Maliciously Secure Framework
-//! for Private Deep Learning", PETS 2021), in the mended form of docs/spec/falcon.md.
+//! for Private Deep Learning", PETS 2021), in the corrected form of docs/spec/falcon.md.
 //!
 //! At most one of the three parties is corrupt; it follows the protocol, or, under malicious
 //! security, does what it likes. Each file holds one of the paper's subjects and names what differs
@@ -151,7 +151,7 @@ impl<R: Ring> Machine for Falcon<R> {
         Ok(())
     }
 
-    fn settle(&mut self) -> Result<(), Error> {
+    fn verify(&mut self) -> Result<(), Error> {
         self.verify_waiting()
     }
 

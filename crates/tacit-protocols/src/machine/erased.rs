@@ -109,7 +109,7 @@ calls! {
     fn stage(&mut self) -> Result<(), Error>;
     fn layer(&mut self, name: &str) -> Result<(), Error>;
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error>;
-    fn settle(&mut self) -> Result<(), Error>;
+    fn verify(&mut self) -> Result<(), Error>;
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Made;
     fn constant(&mut self, values: &[i64]) -> Handle;
     fn reveal(&mut self, x: &Handle, to: Audience) -> Result<Option<Vec<i64>>, Error>;
@@ -197,8 +197,8 @@ impl<M: Hidden> Calls for M {
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
         Machine::prepare(self, calls)
     }
-    fn settle(&mut self) -> Result<(), Error> {
-        Machine::settle(self)
+    fn verify(&mut self) -> Result<(), Error> {
+        Machine::verify(self)
     }
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Made {
         Machine::input(self, owner, n, values).map(Handle::new)

@@ -4,7 +4,7 @@
 //! takes four steps of Newton's iteration: on `[1/4, 1)` a polynomial of degree 16 is as near, in half of
 //! the products, and a root costs no more than its inverse.
 //!
-//! With the paper's leakage this is its Algorithm 7, mended (docs/spec/falcon.md, section 7): a
+//! With the paper's leakage this is its Algorithm 7, corrected (docs/spec/falcon.md, section 7): a
 //! first approximation from the opened power `a` of `v`, `2^-(a/2 + 1/4)` instead of `2^-(a/2)`,
 //! which may diverge, and Newton's step, `y (3 - v y^2) / 2`: `x = v y`, `r = (1 - x y) / 2`, `y += y r`.
 //! After three steps `2^-14` is left, after four `2^-29`.

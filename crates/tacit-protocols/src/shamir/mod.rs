@@ -1,6 +1,6 @@
 //! Many parties: Shamir sharing over Mersenne primes, semi-honest (Liu, Xie, Xie, Lin, Liang, Wang,
 //! Yu: "Scalable Multi-Party Computation Protocols for Machine Learning in the Honest-Majority
-//! Setting", USENIX Security 2024), in the mended form of docs/spec/liu24.md.
+//! Setting", USENIX Security 2024), in the corrected form of docs/spec/liu24.md.
 //!
 //! Of `n >= 2t + 1` parties any `t` may collude; they follow the protocol. A value of the field of
 //! `p = 2^l - 1` elements is the value at 0 of a polynomial of degree `t`, of which party `i`

@@ -14,7 +14,7 @@ use super::Agreement;
 use crate::job::{self, Contribution, Planned};
 use crate::terms::Terms;
 use crate::train::tests::{place, sizes};
-use crate::{Dataset, Error, Material, Settings, Tensor, TrainOptions};
+use crate::{Dataset, Error, Settings, Task, Tensor, TrainOptions};
 
 const PARTIES: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -253,7 +253,7 @@ fn prediction(check: impl Fn(Program)) {
             labels: None,
             into: None,
         };
-        let agreed = job::settle(agreement, &terms, brings)?;
+        let agreed = job::agree(agreement, &terms, brings)?;
         let hash = blake3::hash(&agreed.plan.to_bytes());
         let asked = agreed.asked;
         Ok(format!("{hash} {} {}", asked.inputs, asked.batch))
@@ -270,7 +270,7 @@ fn request(check: impl Fn(Program)) {
     };
     check(&|agreement| {
         let input = (agreement.us() == terms.roles.data_owner).then_some(x.items());
-        let asked = job::settle_again(agreement, &terms, 1 << 20, 3, input)?;
+        let asked = job::agree_again(agreement, &terms, 1 << 20, 3, input)?;
         Ok(format!("{} {}", asked.inputs, asked.batch))
     });
 }
@@ -291,7 +291,7 @@ fn training(check: impl Fn(Program)) {
         target: &[1.0; 7][..items],
     };
     let (train, test) = ([set(0, 3), set(0, 2), set(2, 7)], [set(1, 4)]);
-    let material = Material {
+    let material = Task {
         network: &network,
         train: &train,
         test: &test,

@@ -77,7 +77,7 @@ impl Setup<'_> {
     }
 
     /// A party as a config file names it: its number, or its role in quotes.
-    fn seat(&self, party: usize) -> String {
+    fn party_named(&self, party: usize) -> String {
         match self.instance.protocol.roles.get(party) {
             Some(role) => escaped(role),
             None => party.to_string(),
@@ -136,7 +136,7 @@ impl Setup<'_> {
              certificate = \"{CERTIFICATE_FILE}\"  # for the others to have\n\
              # listen = \"0.0.0.0:{}\"  # where to listen, if not at this party's address below\n\
              connect_timeout = {:?}    # seconds to wait for the others at the start\n",
-            self.seat(party),
+            self.party_named(party),
             self.ports[party],
             self.connect_timeout,
         )
@@ -192,7 +192,7 @@ impl Setup<'_> {
             .map_or("# batch = 128  # items at a time".into(), |b| {
                 format!("batch = {b}")
             });
-        let data_owner = self.seat(self.roles.data_owner);
+        let data_owner = self.party_named(self.roles.data_owner);
         let data = match prediction {
             true => format!("data_owner = {data_owner}\n{batch}\n"),
             false => String::new(),
@@ -207,7 +207,7 @@ impl Setup<'_> {
              timeout = {:?}         # seconds that a peer may be silent\n",
             run.protocol.name,
             self.protocol_lines(),
-            self.seat(self.roles.model_owner),
+            self.party_named(self.roles.model_owner),
             run.network.name,
             run.timeout.as_secs_f64(),
         )

@@ -11,13 +11,14 @@ use tacit_protocols::portions::Portions;
 use super::served::{Served, Serving};
 use super::{Observer, Progress};
 use crate::Error;
+use crate::instance::Instance;
 use crate::record::{Ledger, hearers};
 use crate::totals::{Metered, Totals, exchange};
 
 /// What a prediction opens to this party, and what all metered of it.
 pub(crate) type Answered = (Option<Vec<i64>>, Vec<Totals>);
 
-/// Shares a model's weights on a machine, and keeps both.
+/// What a machine that holds a model is made of.
 pub(crate) struct Load<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
@@ -27,8 +28,9 @@ pub(crate) struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Shares the weights, and keeps the machine with them.
-    pub fn onto(mut self, mut machine: Erased<'static>) -> Result<Host, Error> {
+    /// Makes the party's machine for the plan, shares the weights, and keeps both.
+    pub fn start(mut self, instance: &Instance, party: Party) -> Result<Host, Error> {
+        let mut machine = instance.comparing(self.plan.compare_bits).make(party)?;
         let weights = self.share(&mut machine);
         Ok(Host {
             weights: weights.inspect_err(|error| error.tell(machine.party()))?,

@@ -6,8 +6,8 @@ use tacit_net::{Party, Phase};
 use tacit_nn::Plan;
 use tacit_nn::encode::LayerWeights;
 
+use super::agree::{Agreed, Asked, agree, agree_again};
 use super::host::{Host, Load, Prediction};
-use super::settle::{Agreed, Asked, settle, settle_again};
 use super::{Contribution, Observer, Outcome, Progress};
 use crate::agreement::Agreement;
 use crate::given::Given;
@@ -51,7 +51,7 @@ impl Joined {
     ) -> Result<(Self, Outcome), Error> {
         party.set_phase(Phase::Setup);
         party.set_layer("agreement");
-        let agreed = settle(Agreement::new(&mut party), terms, brings);
+        let agreed = agree(Agreement::new(&mut party), terms, brings);
         let Agreed {
             plan,
             digest,
@@ -71,10 +71,9 @@ impl Joined {
             weights: weights.as_deref(),
             ledger: &mut trace.ledger,
         };
-        let instance = terms.instance.comparing(plan.compare_bits);
-        let made = instance.make(party).and_then(|machine| load.onto(machine));
+        let host = load.start(&terms.instance, party);
         let mut joined = Joined {
-            host: made.map_err(|e| e.after(&trace.ledger))?,
+            host: host.map_err(|e| e.after(&trace.ledger))?,
             terms: terms.clone(),
             plan: plan.into_owned(),
             digest,
@@ -106,7 +105,7 @@ impl Joined {
         let given = request.input.map(|input| input.items(&self.plan));
         let agreement = Agreement::new(party);
         let asked = given.transpose().and_then(|given| {
-            settle_again(agreement, &self.terms, self.material, self.number, given)
+            agree_again(agreement, &self.terms, self.material, self.number, given)
         });
         let encoded = asked.and_then(|asked| {
             let (_, values) = encoded(&self.plan, brings, asked.inputs)?;

@@ -34,7 +34,7 @@ impl Serving<'_> {
     pub fn fill(&self, machine: &mut Erased, demand: &mut Demand) -> Result<(), Error> {
         let (_, portions) = demand.of(self.ahead, self.asked(), machine)?;
         for calls in portions.calls() {
-            machine.settle()?;
+            machine.verify()?;
             machine.prepare(calls)?;
         }
         machine.party().set_phase(Phase::Setup);

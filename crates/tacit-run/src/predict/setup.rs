@@ -10,7 +10,7 @@ use tacit_protocols::{Cost, lowered};
 use super::{expected, phase};
 use crate::agreement::Agreement;
 use crate::instance::Instance;
-use crate::job::{Contribution, Planned, settle};
+use crate::job::{Contribution, Planned, agree};
 use crate::local::{in_threads, local_terms};
 use crate::report::PhaseReport;
 use crate::speeds::Speeds;
@@ -87,7 +87,7 @@ fn begun(planned: Planned, instance: &Instance, terms: &Terms) -> Result<Vec<Met
             labels: None,
             into: None,
         };
-        let agreed = settle(Agreement::new(&mut party), terms, brings);
+        let agreed = agree(Agreement::new(&mut party), terms, brings);
         agreed.inspect_err(|error| error.tell(&mut party))?;
         instance.start(party, |machine| {
             Ok(Metered::phase(machine.party(), Phase::Setup))

@@ -16,7 +16,7 @@ pub(super) fn suspects(error: &Error, ready: bool) -> Option<Vec<usize>> {
         }) => Some(vec![*checked, *vouched]),
         Error::Protocol(tacit_protocols::Error::Peer { party, .. }) => Some(vec![*party]),
         Error::Malformed { party, .. } => Some(vec![*party]),
-        // A config that differs is mended by a person, and read again at a restart.
+        // A config that differs is corrected by a person, and read again at a restart.
         Error::PeerPlan { party, .. } if ready => Some(vec![*party]),
         _ => None,
     }

@@ -17,7 +17,7 @@ use super::{Service, Told, blame, commitment, failed};
 use crate::Error;
 use crate::agreement::Agreement;
 use crate::digest::hash;
-use crate::job::{Host, Load, Model, Served, Serving, settle_model};
+use crate::job::{Host, Load, Model, Served, Serving, agree_on_model};
 use crate::local::guarded;
 use crate::record::Trace;
 use crate::terms::Terms;
@@ -150,8 +150,7 @@ impl Service {
             weights: weights.as_deref(),
             ledger: &mut trace.ledger,
         };
-        let instance = terms.instance.comparing(plan.compare_bits);
-        let mut host = load.onto(instance.make(party)?)?;
+        let mut host = load.start(&terms.instance, party)?;
         let names = [digest, committed, name];
         let announced = self.announce(session, &plan, (terms, us), names);
         announced.inspect_err(|error| error.tell(host.party()))?;
@@ -224,7 +223,7 @@ impl Service {
             ("items of a batch", self.config.limits().batch.to_string()),
             ("material ahead", self.config.pool_words()),
         ];
-        let model = settle_model(Agreement::new(party), terms, planned, &more)?;
+        let model = agree_on_model(Agreement::new(party), terms, planned, &more)?;
         let mut own = [0u8; 16];
         getrandom::fill(&mut own).map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
         let mut agreement = Agreement::new(party);
@@ -232,7 +231,7 @@ impl Service {
         let told = told.map(String::into_bytes);
         let words = agreement.announced(owner, "commitment", told, commitment::DIGITS)?;
         let all: Vec<[u8; 16]> = agreement.exchanged("session", &own)?;
-        agreement.settle(&[])?;
+        agreement.conclude(&[])?;
         let committed = String::from_utf8_lossy(&words).escape_debug().to_string();
         self.judge(Offer::new(table, terms, &model.plan, &committed)?)?;
         Ok((model, committed, hash(&all.concat())[..32].to_string()))

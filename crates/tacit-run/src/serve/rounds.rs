@@ -242,7 +242,7 @@ impl Rounds<'_> {
         };
         let answers = agreement.exchanged(HELD, &own)?;
         let material = format!("{} made, {} used", self.pool.made, self.pool.used);
-        agreement.settle(&[
+        agreement.conclude(&[
             ("number of the batch", self.number.to_string()),
             ("material from beforehand", material),
         ])?;

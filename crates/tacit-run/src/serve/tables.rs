@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tacit_nn::plan::MAX_ITEM_BYTES;
 
-use crate::{CompileOptions, Error, Seat, Secret};
+use crate::{CompileOptions, Error, PartyName, Secret};
 
 /// Sessions of a model.
 const MOST_SESSIONS: usize = 16;
@@ -37,7 +37,7 @@ pub(super) struct ModelTable {
     pub sessions: usize,
     /// Who knows the weights; `run.model_owner` if not given.
     #[serde(default)]
-    pub owner: Option<Seat>,
+    pub owner: Option<PartyName>,
     /// The ONNX file; the owner's.
     #[serde(default)]
     pub file: Option<PathBuf>,

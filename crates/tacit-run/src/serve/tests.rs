@@ -290,27 +290,30 @@ fn what_is_not_approved_is_refused() {
     }
 }
 
-/// Under malicious security a party that computes on another share than it got is found out before
-/// anything is given out; nobody begins again with it by itself.
-#[test]
-fn after_cheating_the_service_stands_still() {
-    let mut parties = Parties::prepared("cheat", "falcon", malicious);
+/// Parties of which the last computes on another share than it got of a request: nobody gives out an answer,
+/// and every life ends.
+fn cheated(name: &str, edit: impl Fn(usize, String) -> String) -> Parties {
+    let mut parties = Parties::prepared(name, "falcon", edit);
     let cheater = Arc::get_mut(&mut parties.services[2]).expect("not started");
     cheater.tamper = Some(|share| share[0] ^= 1);
     parties.start();
-    let sharing = parties.sharing();
-    let (_, bodies) = sharing.split(given(&pictures(1))).expect("it fits");
+    let (_, bodies) = (parties.sharing().split(given(&pictures(1)))).expect("it fits");
     parties.submit([1; 16], 1, &bodies);
     for (party, answer) in parties.answers(&[1; 16]).into_iter().enumerate() {
-        assert_eq!(
-            answer.expect_err("nothing given out").code,
-            "failed",
-            "party {party}"
-        );
+        let code = answer.expect_err("nothing given out").code;
+        assert_eq!(code, "failed", "party {party}");
     }
     for life in parties.lives.drain(..) {
         assert!(life.join().expect("no panic").is_err());
     }
+    parties
+}
+
+/// Under malicious security a party that computes on another share than it got is found out before
+/// anything is given out; nobody begins again with it by itself.
+#[test]
+fn after_cheating_the_service_stands_still() {
+    let parties = cheated("cheat", malicious);
     for honest in &parties.services[..2] {
         let state = honest.state();
         assert!(state.contains("\"quarantined\""), "{state}");
@@ -319,7 +322,7 @@ fn after_cheating_the_service_stands_still() {
         assert!(error.to_string().contains("stands still"), "{error}");
         assert_eq!(
             honest
-                .submit("lab", [2; 16], 1, bodies[0].clone())
+                .submit("lab", [2; 16], 1, Vec::new())
                 .expect_err("refused")
                 .code,
             "quarantined"

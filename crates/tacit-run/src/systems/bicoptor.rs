@@ -95,7 +95,7 @@ impl Options {
             truncation: self.truncation,
             form: match instance.as_printed {
                 true => Form::Printed,
-                false => Form::Mended,
+                false => Form::Corrected,
             },
             comparison: self.comparison,
             link: instance.link,

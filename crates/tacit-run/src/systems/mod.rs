@@ -28,8 +28,8 @@ pub(crate) use option::{SystemOptions, Values};
 trait System: SystemOptions {
     const PROTOCOL: Protocol;
 
-    /// Settles what depends on the number of parties.
-    fn settled(self, _parties: usize) -> Result<Self, Error> {
+    /// With what depends on the number of parties.
+    fn among(self, _parties: usize) -> Result<Self, Error> {
         Ok(self)
     }
 
@@ -93,11 +93,11 @@ macro_rules! systems {
         }
 
         impl Chosen {
-            /// What the settings choose of their protocol, and what is settled between so many parties.
+            /// What the settings choose of their protocol, and what follows from so many parties.
             pub fn new(settings: &Settings, parties: usize) -> Result<Self, Error> {
                 $(if settings.protocol.name == $file::Options::PROTOCOL.name {
                     let options = $file::Options::read(settings)?;
-                    return options.settled(parties).map(Chosen::$System);
+                    return options.among(parties).map(Chosen::$System);
                 })+
                 Err(Error::setting("protocol", "there is no such protocol"))
             }

@@ -82,7 +82,7 @@ impl<T: Copy + PartialEq, const N: usize> Values<T> for [(&'static str, T); N] {
     }
 }
 
-/// Whole numbers; the protocol settles what is not given.
+/// Whole numbers; the protocol chooses what is not given.
 pub(super) struct Count;
 
 impl Values<Option<usize>> for Count {

@@ -44,7 +44,7 @@ impl System for Options {
         ..Protocol::PLAIN
     };
 
-    fn settled(self, parties: usize) -> Result<Self, Error> {
+    fn among(self, parties: usize) -> Result<Self, Error> {
         let most = parties.saturating_sub(1) / 2;
         let threshold = self.threshold.unwrap_or(most);
         if !(1..=most).contains(&threshold) {

@@ -7,9 +7,9 @@ use tacit_train::{Coin, Fixed, Network, State};
 use zeroize::Zeroizing;
 
 use super::TrainOptions;
+use super::agree::Part;
 use super::checkpoint::{Keeper, Place, Position};
 use super::program::Job;
-use super::settle::Part;
 use crate::Error;
 use crate::agreement::Agreement;
 use crate::digest::{digest, hash};
@@ -175,7 +175,7 @@ pub(super) fn place(
     let run = common.map_or(&session, |p| &p.place.run).clone();
     let done = common.map_or(0, |p| p.place.done);
     let from = common.map_or("(none)".into(), |p| p.place.session.clone());
-    agreement.settle(&[
+    agreement.conclude(&[
         ("mini-batches that are done", done.to_string()),
         ("run of the training", run.clone()),
         ("session that it goes on from", from),

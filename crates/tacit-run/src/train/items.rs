@@ -4,7 +4,7 @@ use tacit_protocols::machine::{Erased, Handle, Machine};
 use tacit_train::Fixed;
 
 use super::Dataset;
-use super::settle::Part;
+use super::agree::Part;
 use crate::Error;
 
 /// Elements of a piece.

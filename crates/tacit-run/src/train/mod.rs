@@ -1,17 +1,17 @@
 //! Training: the owners share their data, all parties train, the model's owner learns the weights.
 
+mod agree;
 mod begin;
 mod checkpoint;
 mod config;
 mod cost;
 mod items;
-mod material;
 mod options;
 mod party;
 mod program;
 mod reference;
 mod report;
-mod settle;
+mod task;
 
 use std::fmt;
 use std::path::Path;
@@ -80,7 +80,7 @@ impl fmt::Debug for Trained {
 
 /// Everything that a training needs.
 #[derive(Clone, Copy)]
-pub struct Material<'a> {
+pub struct Task<'a> {
     /// The network.
     pub network: &'a Network,
     /// What is trained on; several owners may bring some.
@@ -96,11 +96,11 @@ pub struct Material<'a> {
 pub fn train_local(
     options: &TrainOptions,
     settings: &Settings,
-    material: Material,
+    task: Task,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {
     let (terms, fixed) = options.terms(settings)?;
-    material.check(terms.instance.parties, options.loss, fixed)?;
+    task.check(terms.instance.parties, options.loss, fixed)?;
     options.check_folders()?;
     let observe = &mut logged(observe);
     let mesh = memory::mesh(
@@ -110,7 +110,7 @@ pub fn train_local(
     );
     let all = in_threads(mesh, observe, |party, observe| {
         let mut trace = Trace::default();
-        train(party, &terms, options, fixed, material, &mut trace, observe)
+        train(party, &terms, options, fixed, task, &mut trace, observe)
     })?;
     let owners = all.into_iter().nth(terms.roles.model_owner);
     owners.ok_or_else(|| Error::setting("model_owner", "there is no such party"))

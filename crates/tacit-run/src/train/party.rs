@@ -6,7 +6,7 @@ use serde_json::Value;
 use tacit_net::Party;
 
 use super::program::train;
-use super::{Dataset, Material, ModelTable, Start, TrainConfig, TrainReport, Trained};
+use super::{Dataset, ModelTable, Start, Task, TrainConfig, TrainReport, Trained};
 use crate::local::guarded;
 use crate::log::logged;
 use crate::member::Member;
@@ -25,10 +25,10 @@ pub struct Supplies {
 }
 
 impl Supplies {
-    /// Calls `work` with the material.
-    pub fn with<T>(&self, work: impl FnOnce(Material) -> T) -> T {
+    /// Calls `work` with the task.
+    pub fn with<T>(&self, work: impl FnOnce(Task) -> T) -> T {
         let (train, test) = (datasets(&self.train), datasets(&self.test));
-        work(Material {
+        work(Task {
             network: &self.start.0,
             train: &train,
             test: &test,
@@ -49,21 +49,21 @@ fn datasets(sets: &[(usize, Vec<f32>, Vec<f32>)]) -> Vec<Dataset<'_>> {
 /// Runs this party's part of a training with the parties that its config names, which has been read
 /// by [`TrainConfig::load`].
 ///
-/// `material` is the network of the config with this party's data; if it cannot be used the others are
+/// `task` is the network of the config with this party's data; if it cannot be used the others are
 /// told. `on_notice` hears of every peer that is waited for; `observe` hears how far the training is and
 /// cancels it by `false`. The network's owner gets the parameters, nobody else does. Every run gets a
 /// line in the party's record, and one that fails a report, beside that of one that ended well. What the
 /// config has written is tried before anything is computed.
 pub fn train_party(
     config: &TrainConfig,
-    material: Material,
+    task: Task,
     on_notice: &mut dyn FnMut(&str),
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {
     let (member, settings) = (config.member()?, config.settings()?);
     let parties = &config.parties;
     let record = member.record(parties, &settings, on_notice)?;
-    let checked = config.check_material(material);
+    let checked = config.check_task(task);
     let joined = match checked {
         Ok(()) => member.connect(parties, &settings, on_notice),
         Err(error) => {
@@ -72,7 +72,7 @@ pub fn train_party(
         }
     };
     match joined {
-        Ok(party) => trained(config, party, record, material, observe),
+        Ok(party) => trained(config, party, record, task, observe),
         Err(error) => config.unmet(record, error),
     }
 }
@@ -88,13 +88,13 @@ pub fn train_party_with(
     let (member, settings, own) = (config.member()?, config.settings()?, config.clone());
     let prepare = move || {
         let supplies = prepare()?;
-        supplies.with(|material| own.check_material(material))?;
+        supplies.with(|task| own.check_task(task))?;
         Ok(supplies)
     };
     let record = member.record(&config.parties, &settings, on_notice)?;
     match member.connect_while(&config.parties, &settings, on_notice, prepare) {
         Ok((party, supplies)) => {
-            supplies.with(|material| trained(config, party, record, material, observe))
+            supplies.with(|task| trained(config, party, record, task, observe))
         }
         Err(error) => config.unmet(record, error),
     }
@@ -107,9 +107,9 @@ impl TrainConfig {
     }
 
     /// Checks what this party brings.
-    fn check_material(&self, material: Material) -> Result<(), Error> {
+    fn check_task(&self, task: Task) -> Result<(), Error> {
         let (terms, fixed) = self.training.terms(&self.settings()?)?;
-        material.check(terms.instance.parties, self.training.loss, fixed)?;
+        task.check(terms.instance.parties, self.training.loss, fixed)?;
         self.check_files()
     }
 
@@ -127,7 +127,7 @@ fn trained(
     config: &TrainConfig,
     party: Party,
     mut record: Record,
-    material: Material,
+    task: Task,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {
     let (terms, fixed) = config.training.terms(&config.settings()?)?;
@@ -135,11 +135,11 @@ fn trained(
     let options = &config.training;
     let observe = &mut logged(observe);
     let ended = guarded(us, || {
-        train(party, &terms, options, fixed, material, &mut trace, observe)
+        train(party, &terms, options, fixed, task, &mut trace, observe)
     });
     let mut refused = Vec::new();
     if let (Err(error), Some(path)) = (&ended, &config.output.report) {
-        let training = options.training(material.network, fixed);
+        let training = options.training(task.network, fixed);
         let report = TrainReport {
             revealed: trace.ledger.revealed(),
             error: Some(error.to_string()),

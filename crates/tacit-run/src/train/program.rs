@@ -9,13 +9,13 @@ use tacit_protocols::portions::Portions;
 use tacit_protocols::record::{Stage, noted};
 use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
 
+use super::agree::{Part, Parts};
 use super::begin::keep;
 use super::checkpoint::{Keeper, Position};
 use super::cost::step_stages;
 use super::items::Items;
 use super::report::Quality;
-use super::settle::{Part, Parts};
-use super::{EpochReport, Material, Resumed, TrainOptions, TrainReport, Trained};
+use super::{EpochReport, Resumed, Task, TrainOptions, TrainReport, Trained};
 use crate::agreement::Agreement;
 use crate::instance::Instance;
 use crate::job::Observer;
@@ -27,20 +27,20 @@ use crate::{Error, Progress};
 /// Items that the network is tried on together.
 const TRIED_TOGETHER: usize = 250;
 
-/// Runs one party's part of a training. Of the material the party looks at what it owns.
+/// Runs one party's part of a training. Of the task the party looks at what it owns.
 pub(super) fn train(
     mut party: Party,
     terms: &Terms,
     options: &TrainOptions,
     fixed: Fixed,
-    material: Material,
+    task: Task,
     trace: &mut Trace,
     observe: Observer,
 ) -> Result<Trained, Error> {
     party.set_phase(Phase::Setup);
     party.set_layer("agreement");
-    let training = options.training(material.network, fixed);
-    let parts = Parts::settle(Agreement::new(&mut party), terms, options, &material);
+    let training = options.training(task.network, fixed);
+    let parts = Parts::agree(Agreement::new(&mut party), terms, options, &task);
     let parts = parts.inspect_err(|error| error.tell(&mut party))?;
     trace.plan = Some(parts.digest.clone());
     trace.inputs = Some(parts.train.iter().map(|part| part.items).sum());
@@ -49,7 +49,7 @@ pub(super) fn train(
         options,
         training,
         parts,
-        start: material.start,
+        start: task.start,
         receiver: terms.roles.model_owner,
         ledger: &mut trace.ledger,
         observe,

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tacit_train::{Network, Order, Reference};
 
 use super::report::Quality;
-use super::{Dataset, Material, TrainOptions};
+use super::{Dataset, Task, TrainOptions};
 use crate::log::logged;
 use crate::{Error, Progress};
 
@@ -23,19 +23,19 @@ pub struct Moment {
 /// there are test data; and the parameters.
 pub fn train_reference(
     options: &TrainOptions,
-    material: Material,
+    task: Task,
     every: Option<usize>,
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<(Vec<Moment>, Vec<Vec<f32>>), Error> {
     let fixed = options.fixed(64)?;
-    material.check(usize::MAX, options.loss, fixed)?;
-    let network = material.network;
+    task.check(usize::MAX, options.loss, fixed)?;
+    let network = task.network;
     let (train, test) = (
-        Joined::new(network, material.train),
-        Joined::new(network, material.test),
+        Joined::new(network, task.train),
+        Joined::new(network, task.test),
     );
     let training = options.training(network, fixed);
-    let start = material
+    let start = task
         .start
         .map_or_else(|| options.initial(network), <[_]>::to_vec);
     let mut reference = Reference::new(network, options.loss, options.optimiser(), start);

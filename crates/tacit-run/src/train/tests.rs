@@ -1,9 +1,9 @@
 //! How a training agrees, as words: for the tests of agreements.
 
+use super::agree::Parts;
 use super::begin;
 use super::checkpoint::{Place, Position};
-use super::settle::Parts;
-use super::{Material, TrainOptions};
+use super::{Task, TrainOptions};
 use crate::Error;
 use crate::agreement::Agreement;
 use crate::terms::Terms;
@@ -13,9 +13,9 @@ pub(crate) fn sizes(
     agreement: Agreement,
     terms: &Terms,
     options: &TrainOptions,
-    material: &Material,
+    task: &Task,
 ) -> Result<String, Error> {
-    let parts = Parts::settle(agreement, terms, options, material)?;
+    let parts = Parts::agree(agreement, terms, options, task)?;
     let all = parts.train.iter().chain(&parts.test);
     let sizes: Vec<_> = all.map(|part| (part.owner, part.items)).collect();
     Ok(format!("{sizes:?}"))

@@ -6,7 +6,7 @@ use std::thread;
 use crate::common::{Folder, edit, move_ports, quiet};
 use crate::train::{ITEMS, images, network, train};
 use tacit_run::{
-    Dataset, Error, InitOptions, Material, Settings, TrainConfig, TrainOptions, Trained, init,
+    Dataset, Error, InitOptions, Settings, Task, TrainConfig, TrainOptions, Trained, init,
     train_party,
 };
 
@@ -65,13 +65,13 @@ fn run_all(configs: &[PathBuf]) -> Vec<Result<Trained, Error>> {
             _ => (vec![train_on], Vec::new()),
         };
         let (network, start) = config.model.build()?;
-        let material = Material {
+        let task = Task {
             network: &network,
             train: &train_on,
             test: &try_on,
             start: start.as_deref(),
         };
-        train_party(&config, material, &mut |_| (), &mut quiet)
+        train_party(&config, task, &mut |_| (), &mut quiet)
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..3)

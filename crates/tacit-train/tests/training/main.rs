@@ -329,7 +329,7 @@ fn bicoptor_trains_as_the_clear_text_machine_does() {
 
 const BICOPTOR: Options = Options {
     truncation: Truncation::Gap,
-    form: Form::Mended,
+    form: Form::Corrected,
     comparison: Comparison::Auto,
     link: LinkModel::LOCAL,
 };

@@ -27,8 +27,8 @@ fn both(truncation: Truncation, form: Form, keys: KeyBits, program: Program) -> 
     })
 }
 
-fn mended(keys: KeyBits, program: Program) -> [Run; 2] {
-    both(Truncation::Gap, Form::Mended, keys, program)
+fn corrected(keys: KeyBits, program: Program) -> [Run; 2] {
+    both(Truncation::Gap, Form::Corrected, keys, program)
 }
 
 /// What differs most between two runs.
@@ -81,7 +81,7 @@ fn nothing_of_a_sign_depends_on_the_input() {
             (TWO, &[0, -1, -3, 12, -12]),
             (ONE, &[0, -9, 5, 16]),
         ] {
-            for run in mended(keys, program) {
+            for run in corrected(keys, program) {
                 hides(run, &same(inputs));
             }
         }
@@ -92,21 +92,21 @@ fn nothing_of_a_sign_depends_on_the_input() {
 #[test]
 fn nothing_of_an_exact_sign_depends_on_the_input() {
     for program in [Program::Relu, Program::Drelu] {
-        for run in mended(KeyBits::ALL, program) {
+        for run in corrected(KeyBits::ALL, program) {
             hides(run, &same(&[0, -1, 43, 127, -128]));
         }
     }
-    for run in mended(KeyBits::ALL, Program::Maxpool) {
+    for run in corrected(KeyBits::ALL, Program::Maxpool) {
         hides(run, &[[0; 4], [50, -60, 0, 3], [-2, 1, 44, -64]]);
     }
 }
 
 #[test]
 fn nothing_of_a_maximum_depends_on_the_input() {
-    for run in mended(ALL_3, Program::Maxpool) {
+    for run in corrected(ALL_3, Program::Maxpool) {
         hides(run, &[[0; 4], [5, -1, 0, 3], [-2, 1, 4, 4], [0, 0, 7, 0]]);
     }
-    for run in mended(TWO, Program::Maxpool) {
+    for run in corrected(TWO, Program::Maxpool) {
         hides(run, &[[0; 4], [-1, 2, 10, 11], [3, -8, 1, 0]]);
     }
 }
@@ -115,7 +115,7 @@ fn nothing_of_a_maximum_depends_on_the_input() {
 fn nothing_of_a_truncation_depends_on_the_input() {
     for truncation in [Truncation::Gap, Truncation::Aby3] {
         for program in [Program::Truncate, Program::Product] {
-            for run in both(truncation, Form::Mended, ALL_3, program) {
+            for run in both(truncation, Form::Corrected, ALL_3, program) {
                 hides(run, &same(&[0, -1, 3, -60, 50]));
             }
         }
@@ -124,14 +124,14 @@ fn nothing_of_a_truncation_depends_on_the_input() {
 
 #[test]
 fn nothing_of_a_product_depends_on_the_input() {
-    for run in mended(ALL_3, Program::Square) {
+    for run in corrected(ALL_3, Program::Square) {
         hides(run, &same(&[0, -1, 3, 16, -128]));
     }
-    for run in mended(ALL_3, Program::Fixed) {
+    for run in corrected(ALL_3, Program::Fixed) {
         hides(run, &same(&[0, -1, 3, 16, -60]));
     }
     for program in [Program::Product, Program::Truncate] {
-        for run in both(Truncation::SecureMl, Form::Mended, ALL_3, program) {
+        for run in both(Truncation::SecureMl, Form::Corrected, ALL_3, program) {
             hides(run, &same(&[0, -6]));
         }
     }
@@ -163,7 +163,7 @@ fn law_of_sums(entries: u32, p: usize) -> Vec<f64> {
 #[test]
 fn the_assistant_sees_a_fair_coin() {
     for (keys, entries) in [(ALL_3, 5), (TWO, 4), (ONE, 3)] {
-        for run in mended(keys, Program::Relu) {
+        for run in corrected(keys, Program::Relu) {
             for x in [0, -1, 1, 3, -7, 7] {
                 let seen = run.observe([x; 4]);
                 let each = 0.5 / entries as f64;
@@ -215,7 +215,7 @@ fn the_printed_form_is_found_to_leak() {
 #[test]
 fn a_value_beyond_its_key_bits_shows_at_the_assistant() {
     let law: Vec<f64> = [0.5].into_iter().chain([0.1; 5]).chain([0.0]).collect();
-    for run in mended(ALL_3, Program::Relu) {
+    for run in corrected(ALL_3, Program::Relu) {
         let rates = |x: i64| {
             let seen = run.observe([x; 4]);
             let places = counts(&seen, "2: place of the zero #0");
@@ -250,7 +250,7 @@ fn a_value_beyond_its_key_bits_shows_at_the_assistant() {
 /// sees.
 #[test]
 fn a_leak_is_noticed() {
-    for run in mended(ALL_3, Program::Leak) {
+    for run in corrected(ALL_3, Program::Leak) {
         let (a, b) = (run.observe([3; 4]), run.observe([-6; 4]));
         for party in ["0: ", "1: ", "2: "] {
             let of = |seen: &Seen| {

@@ -133,7 +133,7 @@ fn other_numbers_of_parties_and_exact_truncations_are_refused() {
             assert!(named, "{words}");
         }
     }
-    for form in [Form::Mended, Form::Printed] {
+    for form in [Form::Corrected, Form::Printed] {
         let truncation = Truncation::Exact;
         let exact = Options {
             form,

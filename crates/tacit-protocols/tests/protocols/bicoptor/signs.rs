@@ -14,15 +14,15 @@ use tacit_protocols::bicoptor::{Comparison, Form, Options};
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, CostModel, KeyBits, Machine};
 
-const MENDED: Options = Options {
+const CORRECTED: Options = Options {
     truncation: Truncation::Gap,
-    form: Form::Mended,
+    form: Form::Corrected,
     comparison: Comparison::Bicoptor,
     link: LinkModel::LOCAL,
 };
 const PRINTED: Options = Options {
     form: Form::Printed,
-    ..MENDED
+    ..CORRECTED
 };
 
 /// The values of which [`KeyBits`] promises a sign.
@@ -63,7 +63,7 @@ fn every_value_by_every_window(subject: &dyn Subject) {
 
 #[test]
 fn signs_of_every_8_bit_value_are_right_by_every_window() {
-    let [ubl, rss] = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(CORRECTED);
     every_value_by_every_window(&ubl);
     every_value_by_every_window(&rss);
 }
@@ -90,7 +90,7 @@ fn small_negative_values(subject: &dyn Subject, keys: KeyBits, x: i64, same_shar
 
 #[test]
 fn small_negative_values_are_let_through_at_the_stated_rate() {
-    let [ubl, rss] = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(CORRECTED);
     for keys in windows(8) {
         for x in 1 - (1 << keys.dropped)..0 {
             small_negative_values(&ubl, keys, x, true);
@@ -98,7 +98,7 @@ fn small_negative_values_are_let_through_at_the_stated_rate() {
         }
     }
     for (dropped, kept) in [(24, 7), (19, 12), (1, 30)] {
-        let [ubl, rss] = settings::<u64>(MENDED);
+        let [ubl, rss] = settings::<u64>(CORRECTED);
         let keys = KeyBits::of(dropped, kept);
         let unit = 1i64 << dropped;
         for x in [-1, -unit / 3, -unit / 2, 1 - unit] {
@@ -144,7 +144,7 @@ fn large_windows(bits: u32) -> Vec<KeyBits> {
 
 /// `total` values in both settings, spread over the windows of `R`.
 fn random_values<R: Tested>(total: usize) {
-    let [ubl, rss] = settings::<R>(MENDED);
+    let [ubl, rss] = settings::<R>(CORRECTED);
     let windows = large_windows(R::BITS);
     let each = total / windows.len() + 1;
     for (i, keys) in windows.into_iter().enumerate() {
@@ -173,7 +173,7 @@ fn signs_of_ten_million_random_values_are_right() {
 /// Without a promise every ring element has its sign: the edges of the ring, those of the widest window
 /// that fits, where wrong signs began when that was meant, and random values of every magnitude.
 fn exact_signs<R: Tested>(random: usize) {
-    let [ubl, rss] = settings::<R>(MENDED);
+    let [ubl, rss] = settings::<R>(CORRECTED);
     let l = R::BITS;
     let wrap = |v: i128| R::from_u64(v as u64).to_i64();
     let powers = (0..l).chain([l / 2 - 1; 10]).map(|k| 1i128 << k);
@@ -199,7 +199,7 @@ fn signs_without_a_promise_are_exact() {
         dropped: 3,
         ..KeyBits::ALL
     };
-    let [ubl, rss] = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(CORRECTED);
     let x: Vec<i64> = (-128..128).collect();
     for (x, [relu, drelu]) in [
         (&x, signs_of(&ubl, keys, &x)),
@@ -217,11 +217,11 @@ fn signs_without_a_promise_are_exact() {
 fn the_adder_is_exact_whatever_the_key_bits_are() {
     let adder = Options {
         comparison: Comparison::Adder,
-        ..MENDED
+        ..CORRECTED
     };
     let auto = Options {
         comparison: Comparison::Auto,
-        ..MENDED
+        ..CORRECTED
     };
     for keys in windows(8) {
         let width = keys.dropped + keys.kept + 1;
@@ -262,7 +262,7 @@ fn what_is_declared_to_take_less_is_taken() {
                 let options = Options {
                     comparison,
                     link,
-                    ..MENDED
+                    ..CORRECTED
                 };
                 let (model, call) = (model(options), Call::relu(n).by(keys));
                 model.offline(&[call]) + &model.online(&call)
@@ -315,7 +315,7 @@ fn refusals(subject: &dyn Subject, keys: KeyBits) -> Vec<Error> {
 
 #[test]
 fn a_window_that_does_not_fit_is_named() {
-    let [ubl, rss] = settings::<u8>(MENDED);
+    let [ubl, rss] = settings::<u8>(CORRECTED);
     let unfit = [(3, 2), (1, 3), (0, 4), (5, 1), (0, 0), (0, u32::MAX - 1)];
     for (dropped, kept) in unfit.into_iter().chain([(u32::MAX, 1)]) {
         let keys = KeyBits::of(dropped, kept);
@@ -358,5 +358,5 @@ fn the_printed_form_gives_wrong_signs() {
         !band.is_empty() && band.iter().all(|x| (9..=12).contains(x)),
         "{band:?}"
     );
-    assert_eq!(bicoptor_options(Truncation::Gap), MENDED);
+    assert_eq!(bicoptor_options(Truncation::Gap), CORRECTED);
 }

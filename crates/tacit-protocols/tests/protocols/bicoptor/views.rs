@@ -180,7 +180,7 @@ impl Run {
 
     /// The holders' flips, which no message shows, from what the assistant sees and the signs.
     fn flips(&self, assistant: &[Message], values: &[i64]) -> Option<Row> {
-        let exact = self.keys.dropped == 0 && self.options.form == Form::Mended;
+        let exact = self.keys.dropped == 0 && self.options.form == Form::Corrected;
         let of_input = [Program::Relu, Program::Drelu].contains(&self.program);
         let seen = self.reconstructed(assistant).into_iter().next();
         let places = seen.filter(|_| exact && of_input)?.values;

@@ -3,8 +3,8 @@
 mod checkpoints;
 
 use tacit_run::{
-    Dataset, Error, Material, ModelOptions, Settings, TrainCost, TrainOptions, Trained,
-    train_local, train_reference,
+    Dataset, Error, ModelOptions, Settings, Task, TrainCost, TrainOptions, Trained, train_local,
+    train_reference,
 };
 use tacit_train::{Network, uniform};
 
@@ -61,13 +61,13 @@ fn watched(
         x: &tx,
         target: &ttarget,
     }];
-    let material = Material {
+    let task = Task {
         network: &network,
         train: &[part(0, 0..half), part(2, half..ITEMS)],
         test: &test,
         start: None,
     };
-    train_local(options, settings, material, observe)
+    train_local(options, settings, task, observe)
 }
 
 const SHORT: &str = r#"{"epochs": 3, "batch": 8, "reveal_curve": true,
@@ -144,7 +144,7 @@ fn two_parties_train_alone() {
         x: &x[owner * 16 * ITEMS / 2..][..16 * ITEMS / 2],
         target: &target[owner * 3 * ITEMS / 2..][..3 * ITEMS / 2],
     };
-    let material = Material {
+    let task = Task {
         network: &network,
         train: &[half(1), half(0)],
         test: &[],
@@ -152,9 +152,9 @@ fn two_parties_train_alone() {
     };
     let short = options(r#"{"batch": 20, "fraction_bits": 18}"#);
     let sirnn = settings(r#"{"protocol": "sirnn"}"#);
-    let trained = train_local(&short, &sirnn, material, &mut |_| true).expect("trains");
+    let trained = train_local(&short, &sirnn, task, &mut |_| true).expect("trains");
     // The order of the sets is that of their owners, wherever they stand.
-    let clear = train_reference(&short, material, None, &mut |_| true).expect("trains");
+    let clear = train_reference(&short, task, None, &mut |_| true).expect("trains");
     let own = trained.parameters.expect("learnt").concat();
     let pairs = own.iter().zip(clear.1.iter().flatten());
     let off = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
@@ -176,18 +176,15 @@ fn what_cannot_be_trained_is_refused_with_a_reason() {
     let network = network();
     let refused = |x: &[f32], target: &[f32], owner| {
         let train = [Dataset { owner, x, target }];
-        let material = Material {
+        let task = Task {
             network: &network,
             train: &train,
             test: &[],
             start: None,
         };
-        let result = train_local(
-            &TrainOptions::default(),
-            &settings("{}"),
-            material,
-            &mut |_| true,
-        );
+        let result = train_local(&TrainOptions::default(), &settings("{}"), task, &mut |_| {
+            true
+        });
         result.expect_err("refused").to_string()
     };
     assert!(refused(&[0.0; 15], &[0.0; 3], 0).contains("no whole items of 16"));
@@ -208,14 +205,14 @@ fn values_that_the_ring_does_not_hold_are_named() {
             x,
             target,
         }];
-        let material = Material {
+        let task = Task {
             network: &network,
             train: &train,
             test: &train,
             start: Some(start),
         };
         let local = settings(r#"{"protocol": "clear", "parties": 3}"#);
-        let ended = train_local(&options(json), &local, material, &mut |_| true);
+        let ended = train_local(&options(json), &local, task, &mut |_| true);
         ended.map(drop).map_err(|e| e.to_string())
     };
     let names = |ended: Result<(), String>, words: &[&str]| {
@@ -329,7 +326,7 @@ fn a_training_costs_what_it_declares() {
     }
 }
 
-/// Every stage with material of its own: the same weights, and the cost that is declared.
+/// Every stage with task of its own: the same weights, and the cost that is declared.
 #[test]
 fn material_is_made_in_portions() {
     for security in ["semi-honest", "malicious"] {

@@ -11,7 +11,7 @@ use tacit_net::{LinkModel, memory, testing};
 
 const OPTIONS: Options = Options {
     truncation: Truncation::Gap,
-    form: Form::Mended,
+    form: Form::Corrected,
     comparison: Comparison::Adder,
     link: LinkModel::LOCAL,
 };

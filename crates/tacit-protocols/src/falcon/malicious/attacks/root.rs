@@ -49,7 +49,7 @@ fn honest(machine: &mut Falcon<u8>, value: i64) -> Result<usize, Error> {
     let owner = machine.party().id() == 0;
     let a = machine.input(0, N, owner.then_some(&[value; N][..]))?;
     machine.drelu(&a, KeyBits::ALL)?;
-    machine.settle()?;
+    machine.verify()?;
     Ok(0)
 }
 

@@ -1,4 +1,4 @@
-//! What the parties settle before a prediction: the plan, the number of inputs, the batch.
+//! What the parties agree on before a prediction: the plan, the number of inputs, the batch.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ impl Asked {
 }
 
 /// Agrees with the others on the plan, the number of inputs and the batch: on those that are used.
-pub(crate) fn settle<'a>(
+pub(crate) fn agree<'a>(
     mut agreement: Agreement,
     terms: &Terms,
     brings: Contribution<'a>,
@@ -75,7 +75,7 @@ pub(crate) fn settle<'a>(
     let mut items = vec![("reveal", opened), ("plan", digest.clone())];
     items.extend(insists.iter().map(Insists::agreed));
     items.push((BATCH, asked.batch.to_string()));
-    let agreed = agreement.settle(&items);
+    let agreed = agreement.conclude(&items);
     // One's own config is the nearer cause.
     insists.iter().try_for_each(Insists::check)?;
     check_reveal(terms, &plan)?;
@@ -99,7 +99,7 @@ pub(crate) struct Model<'a> {
 }
 
 /// Agrees with the others on the plan of a model that is served: `more` is the same at all, too.
-pub(crate) fn settle_model<'a>(
+pub(crate) fn agree_on_model<'a>(
     mut agreement: Agreement,
     terms: &Terms,
     model: Option<Planned<'a>>,
@@ -124,7 +124,7 @@ pub(crate) fn settle_model<'a>(
         ("plan", digest.clone()),
         fraction_bits.agreed(),
     ];
-    let agreed = agreement.settle(&items);
+    let agreed = agreement.conclude(&items);
     fraction_bits.check()?;
     check_reveal(terms, &plan)?;
     check_truncation(&terms.instance, &plan)?;
@@ -138,7 +138,7 @@ pub(crate) fn settle_model<'a>(
 
 /// Agrees with the others on a request by its number, once a model is shared whose items take so many
 /// bytes of material.
-pub(crate) fn settle_again(
+pub(crate) fn agree_again(
     mut agreement: Agreement,
     terms: &Terms,
     material: u64,
@@ -152,7 +152,7 @@ pub(crate) fn settle_again(
         insists.agreed(),
         (BATCH, asked.batch.to_string()),
     ];
-    let agreed = agreement.settle(&items);
+    let agreed = agreement.conclude(&items);
     insists.check()?;
     agreed?;
     Ok(asked)

@@ -9,14 +9,14 @@ use crate::{Error, Protocol};
 /// A party by its number, or by its role where the protocol has names for them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "a party's number, or its role in quotes")]
-pub enum Seat {
+pub enum PartyName {
     /// From 0.
     Number(usize),
     /// Such as `server`.
     Role(String),
 }
 
-impl Seat {
+impl PartyName {
     /// The party's number among so many; `what` names the setting in errors.
     pub(crate) fn number(
         &self,
@@ -25,8 +25,8 @@ impl Seat {
         parties: usize,
     ) -> Result<usize, Error> {
         let found = match self {
-            Seat::Number(number) => Some(*number).filter(|&number| number < parties),
-            Seat::Role(role) => protocol.roles.iter().position(|known| known == role),
+            PartyName::Number(number) => Some(*number).filter(|&number| number < parties),
+            PartyName::Role(role) => protocol.roles.iter().position(|known| known == role),
         };
         found.ok_or_else(|| {
             let known = match protocol.roles {
@@ -47,11 +47,11 @@ fn numbered(roles: &[&str]) -> String {
     words.join(", ")
 }
 
-impl Display for Seat {
+impl Display for PartyName {
     fn fmt(&self, f: &mut Formatter) -> fmt::Result {
         match self {
-            Seat::Number(number) => number.fmt(f),
-            Seat::Role(role) => write!(f, "'{}'", role.escape_debug()),
+            PartyName::Number(number) => number.fmt(f),
+            PartyName::Role(role) => write!(f, "'{}'", role.escape_debug()),
         }
     }
 }
@@ -60,8 +60,8 @@ impl Display for Seat {
 mod tests {
     use crate::Settings;
 
-    fn owner(protocol: &str, seat: &str, parties: usize) -> Result<usize, String> {
-        let json = format!(r#"{{"protocol": "{protocol}", "model_owner": {seat}}}"#);
+    fn owner(protocol: &str, name: &str, parties: usize) -> Result<usize, String> {
+        let json = format!(r#"{{"protocol": "{protocol}", "model_owner": {name}}}"#);
         let settings = Settings::from_json(&json).map_err(|e| e.to_string())?;
         let roles = settings.roles(parties).map_err(|e| e.to_string())?;
         Ok(roles.model_owner)
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn who_is_no_party_is_told_who_is() {
-        for (protocol, seat, parties, why) in [
+        for (protocol, name, parties, why) in [
             (
                 "sirnn",
                 r#""sever""#,
@@ -104,7 +104,7 @@ mod tests {
             ),
             ("falcon", "-1", 3, "a party's number, or its role in quotes"),
         ] {
-            let error = owner(protocol, seat, parties).expect_err(why);
+            let error = owner(protocol, name, parties).expect_err(why);
             assert!(error.contains(why), "{error}");
         }
     }

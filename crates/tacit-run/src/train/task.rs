@@ -3,13 +3,13 @@
 
 use tacit_train::{Fixed, Loss};
 
-use super::{Dataset, Material};
+use super::{Dataset, Task};
 use crate::Error;
 
 /// How far the targets of an item may be from adding up to 1.
 const TARGETS_OFF: f32 = 1e-3;
 
-impl Material<'_> {
+impl Task<'_> {
     /// Refuses data and weights that do not fit the network, or the numbers that it computes with.
     pub(super) fn check(&self, parties: usize, loss: Loss, fixed: Fixed) -> Result<(), Error> {
         for (what, sets) in [("training data", self.train), ("test data", self.test)] {

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use tacit_train::Network;
 
-use super::{Dataset, Material, TrainOptions};
+use super::{Dataset, Task, TrainOptions};
 use crate::Error;
 use crate::agreement::Agreement;
 use crate::digest::digest;
@@ -30,23 +30,23 @@ pub(super) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// Agrees with the others, to whom each party tells how many items it brings: on these too, or a
     /// party could tell each of the others another number.
-    pub fn settle(
+    pub fn agree(
         mut agreement: Agreement,
         terms: &Terms,
         options: &TrainOptions,
-        material: &Material<'a>,
+        task: &Task<'a>,
     ) -> Result<Self, Error> {
         agreement.compare(&terms.items())?;
-        let settings = items(options, material.network)?;
+        let settings = items(options, task.network)?;
         agreement.compare(&borrowed(&settings))?;
         let mut parts = Parts {
-            train: announce(&mut agreement, TRAIN, material.network, material.train)?,
-            test: announce(&mut agreement, TEST, material.network, material.test)?,
+            train: announce(&mut agreement, TRAIN, task.network, task.train)?,
+            test: announce(&mut agreement, TEST, task.network, task.test)?,
             digest: String::new(),
         };
         let items = parts.items();
         parts.digest = digest("training", &(&settings, &items))?;
-        agreement.settle(&borrowed(&items))?;
+        agreement.conclude(&borrowed(&items))?;
         match parts.train.is_empty() {
             true => Err(Error::setting("training data", "nobody brings any")),
             false => Ok(parts),
