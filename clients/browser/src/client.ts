@@ -54,7 +54,9 @@ export class Client {
         try {
           return { ...(await this.#once(agreed, x, question, until)), milliseconds: performance.now() - begun };
         } catch (error) {
-          if (!(error instanceof AnewError)) throw error;
+          // A version that was described may have gone since.
+          const gone = error instanceof ServiceError && error.code === "not-found";
+          if (!gone && !(error instanceof AnewError)) throw error;
           this.#known.clear();
           if (performance.now() + pause > until.deadline) throw error;
         }

@@ -87,6 +87,24 @@ test("a request that the parties lost is made anew: another id, other shares", a
   assert.equal(parties[0].described, 2);
 });
 
+test("a version that has gone is asked for anew", async (t) => {
+  const parties = await three(t);
+  const asking = client(parties);
+  await asking.predict("same", X);
+  for (const party of parties) {
+    party.told.version = "2";
+    party.before = (request, response) => {
+      const gone = request.url.includes("/versions/1/");
+      if (gone) party.refuse(response, 404, "not-found");
+      return gone;
+    };
+  }
+  const found = await asking.predict("same", X);
+  assert.deepEqual(found.values, X);
+  assert.equal(found.described.version, "2");
+  await assert.rejects(asking.predict("same", X, { version: "1" }), refused("not-found"));
+});
+
 test("parties that meet anew are waited for", async (t) => {
   const parties = await three(t);
   parties[0].told.session = "cd";

@@ -3,6 +3,7 @@
 
 mod free;
 mod held;
+mod notes;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,9 @@ use crate::machine::{
 use crate::math::Elementary;
 use crate::portions::Ahead;
 use free::Free;
-use held::{Held, Level};
+use held::Held;
+use notes::Notes;
+pub use notes::Stage;
 
 /// A share without data: what calls on it say.
 #[derive(Clone, Debug, Default)]
@@ -63,17 +66,6 @@ impl Noted {
     }
 }
 
-/// A part of a program, under the name that the meters show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
-    /// Its name.
-    pub name: String,
-    /// Its calls in order.
-    pub calls: Vec<Call>,
-    /// The most elements that shares have in it at once, those from before it among them.
-    pub held: u64,
-}
-
 /// The machine.
 struct Recorder<'a> {
     bits: u32,
@@ -82,16 +74,6 @@ struct Recorder<'a> {
     notes: &'a mut Notes,
     party: Party,
     ahead: Ahead,
-}
-
-/// What it has noted.
-#[derive(Default)]
-struct Notes {
-    stages: Vec<Stage>,
-    /// The elements that shares have now.
-    level: Arc<Level>,
-    /// How many shares are fixed.
-    fixed: usize,
 }
 
 /// A secret of `n` elements of a program that is recorded.
@@ -153,57 +135,6 @@ fn recorder<'a>(
         party,
         ahead: Ahead::default(),
     }))
-}
-
-impl Notes {
-    /// Lists a call, or those of its program.
-    fn lower(&mut self, call: &Call, model: &dyn CostModel) -> Result<(), Error> {
-        let Call::Function { n, function } = call else {
-            self.push(*call, model);
-            return Ok(());
-        };
-        let bits = function.between.map(|[from, _]| from.bits);
-        let x = Handle::new(Noted::of(*n).of_bits(bits));
-        let mut machine = recorder(function.format.bits(), model, self)?;
-        machine.function(function, &x).map(drop)
-    }
-
-    fn push(&mut self, call: Call, model: &dyn CostModel) {
-        // Other widths are local where all numbers have the ring's.
-        let width_alone = matches!(
-            call,
-            Call::Truncate {
-                trunc: 0,
-                bits: Some(_),
-                ..
-            }
-        );
-        if width_alone && !model.mixed() {
-            return;
-        }
-        if self.stages.is_empty() {
-            self.begin("");
-        }
-        if let Some(stage) = self.stages.last_mut() {
-            stage.calls.push(call);
-        }
-    }
-
-    fn begin(&mut self, name: &str) {
-        self.end_stage();
-        self.stages.push(Stage {
-            name: name.into(),
-            calls: Vec::new(),
-            held: 0,
-        });
-    }
-
-    fn end_stage(&mut self) {
-        let held = self.level.most();
-        if let Some(stage) = self.stages.last_mut() {
-            stage.held = held;
-        }
-    }
 }
 
 impl Recorder<'_> {

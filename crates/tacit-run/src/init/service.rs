@@ -35,6 +35,8 @@ impl Setup<'_> {
             "\n[[models]]  # the same models, in the same order, at every party\n\
              name = \"model\"\n\
              version = \"1\"\n\
+             # sessions = 2  # side by side, each with a pool of its own; all parties have as many\n\
+             # place = 0  # its ports are so many above the parties'; written down, it keeps them when a model before it goes\n\
              {file}\
              {plan}\
              # digest = \"...\"  # serve this plan only; the service says its digest when it is ready\n\
