@@ -12,7 +12,7 @@
 use tacit_algebra::extension::{
     Binary, Extension, Galois, Integer, Integers, Tower, product_side, size_of_ring,
 };
-use tacit_algebra::{BatchMatMul, Bits, Buffer, Prg, Ring};
+use tacit_algebra::{BatchMatMul, Bits, Buffer, Conv2d, Prg, Ring};
 
 use super::super::domain::Residues;
 use crate::bilinear::Bilinear;
@@ -272,7 +272,9 @@ pub(in crate::falcon) struct Product<R> {
     map: Bilinear,
     x: Rss<Buffer<R>>,
     w: Rss<Buffer<R>>,
+    /// `z_j + F(K_j)` for the next party's message.
     left: Buffer<R>,
+    /// `-F(K_{j+1})` for the previous party's message.
     right: Buffer<R>,
 }
 
@@ -285,16 +287,12 @@ impl<R: Ring> Product<R> {
         received: &Buffer<R>,
         masks: &Rss<Buffer<R>>,
     ) -> Self {
-        let mut product = Buffer::zeros(map.outputs());
-        map.add_product(&mut product, &x.next, &w.next);
-        let left = received.add(&masks.next).sub(&product);
-        let right = masks.own.neg();
         Product {
             map,
             x,
             w,
-            left,
-            right,
+            left: received.add(&masks.next),
+            right: masks.own.neg(),
         }
     }
 
@@ -314,28 +312,6 @@ pub(super) fn entries(map: &Bilinear) -> usize {
     }
 }
 
-/// Of one component: both operands compressed, that with the coins of rows or filters first.
-type Sides<R> = Box<dyn Fn(&[R], &[R]) -> [Vec<Galois<R>>; 2]>;
-
-/// The claim on the outputs of matrix products, and how their operands are compressed: with coins over
-/// the rows of all and over the columns of each.
-fn matrices<R: Ring>(
-    prg: &mut Prg,
-    claim: impl Fn(&dyn Fn(&[R]) -> Galois<R>) -> Galois<R>,
-    shape: BatchMatMul,
-) -> (Galois<R>, Sides<R>) {
-    let a = Galois::points(prg, shape.batch * shape.each.m);
-    let b = Galois::points(prg, shape.each.n);
-    let claim = claim(&|z| product_side::outputs(&a, &b, z));
-    let sides = move |x: &[R], w: &[R]| {
-        [
-            product_side::left(&a, x, shape),
-            product_side::right(&b, w, shape),
-        ]
-    };
-    (claim, Box::new(sides))
-}
-
 /// What all outputs of a product come down to: a claim, and the two vectors of whose inner
 /// product it is one; a role has only those that it knows.
 pub(super) struct Compressed<K> {
@@ -349,50 +325,81 @@ pub(super) trait Compress<K> {
     fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<K>;
 }
 
+/// The coins of a product: over rows or filters, and over columns or positions.
+enum Coins {
+    /// Of the rows of all products and the columns of each.
+    Matrices(BatchMatMul, [Vec<u64>; 2]),
+    /// Of filters, and of positions by their rows, of which every image has others, and their columns.
+    Convolution(Conv2d, Vec<u64>, [Vec<u64>; 2]),
+}
+
+impl Coins {
+    fn draw<R: Ring>(prg: &mut Prg, map: Bilinear) -> Self {
+        let mut draw = |n| Galois::<R>::weights(prg, n);
+        let mut matrices = |shape: BatchMatMul| {
+            let coins = [shape.batch * shape.each.m, shape.each.n].map(&mut draw);
+            Coins::Matrices(shape, coins)
+        };
+        match map {
+            Bilinear::Elementwise(_) => unreachable!("element-wise products are gates"),
+            Bilinear::MatMul(each) => matrices(BatchMatMul { batch: 1, each }),
+            Bilinear::BatchMatMul(shape) => matrices(shape),
+            Bilinear::Conv2d(shape) => {
+                let filters = draw(shape.filters);
+                let positions = [shape.batch * shape.out_height(), shape.out_width()];
+                Coins::Convolution(shape, filters, positions.map(draw))
+            }
+        }
+    }
+
+    /// The outputs times their coins, summed.
+    fn outputs<R: Ring>(&self, z: &[R]) -> Galois<R> {
+        match self {
+            Coins::Matrices(_, [a, b]) => product_side::outputs(a, b, z),
+            Coins::Convolution(shape, a, [b, c]) => product_side::planes(a, [b, c], z, shape),
+        }
+    }
+
+    /// Of one component both operands compressed, that with the coins of rows or filters first.
+    fn sides<R: Ring>(&self, x: &[R], w: &[R]) -> [Vec<Galois<R>>; 2] {
+        match self {
+            Coins::Matrices(shape, [a, b]) => [
+                product_side::left(a, x, *shape),
+                product_side::right(b, w, *shape),
+            ],
+            Coins::Convolution(shape, a, [b, c]) => [
+                product_side::filters(a, w, shape),
+                product_side::patches([b, c], x, shape),
+            ],
+        }
+    }
+}
+
 impl<R: Ring> Compress<Galois<R>> for Product<R> {
     /// With coins `a_o` over rows or filters and `b_p` over columns or positions:
     /// `sum a_o b_p (x_{j+1} w_j + x_j w_{j+1})_{o,p} = <a^T x_{j+1}, w_j b> + <w_{j+1} b, a^T x_j>`.
+    /// The left verifier, who knows `x_j w_j`, takes it from its claim as `<a^T x_j, w_j b>`.
     fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<Galois<R>> {
-        let claimed = match role {
-            Role::Prover => None,
-            Role::Left => Some(&self.left),
-            Role::Right => Some(&self.right),
-        };
-        let claim = |sum: &dyn Fn(&[R]) -> Galois<R>| claimed.map_or(Galois::ZERO, |z| sum(z));
-        let (claim, sides): (_, Sides<R>) = match self.map {
-            Bilinear::Elementwise(_) => unreachable!("element-wise products are gates"),
-            Bilinear::MatMul(each) => matrices(prg, claim, BatchMatMul { batch: 1, each }),
-            Bilinear::BatchMatMul(shape) => matrices(prg, claim, shape),
-            Bilinear::Conv2d(shape) => {
-                let plane = shape.out_height() * shape.out_width();
-                let a = Galois::points(prg, shape.filters);
-                let b = Galois::points(prg, shape.batch * plane);
-                let claim = claim(&|z| product_side::planes(&a, &b, z, plane));
-                let sides = move |x: &[R], w: &[R]| {
-                    [
-                        product_side::filters(&a, w, &shape),
-                        product_side::patches(&b, x, &shape),
-                    ]
-                };
-                (claim, Box::new(sides))
-            }
-        };
+        let coins = Coins::draw::<R>(prg, self.map);
         let mut out = Compressed {
-            claim,
+            claim: match role {
+                Role::Prover => Galois::ZERO,
+                Role::Left => coins.outputs(&self.left),
+                Role::Right => coins.outputs(&self.right),
+            },
             u: Vec::new(),
             v: Vec::new(),
         };
         if role != Role::Left {
-            let (x, w) = match role {
-                Role::Prover => (&self.x.next, &self.w.next),
-                _ => (&self.x.own, &self.w.own),
-            };
-            out.u = sides(x, w).concat();
+            let [x, w] = [&self.x, &self.w].map(|operand| role.other_component(operand));
+            out.u = coins.sides(x, w).concat();
         }
         if role != Role::Right {
-            let (x, w): (&Buffer<R>, &Buffer<R>) =
-                (role.component(&self.x), role.component(&self.w));
-            let [a, b] = sides(x, w);
+            let [x, w] = [&self.x, &self.w].map(|operand| role.component(operand));
+            let [a, b] = coins.sides(x, w);
+            if role == Role::Left {
+                out.claim = out.claim.sub(Galois::dot(&a, &b));
+            }
             out.v = [b, a].concat();
         }
         out
