@@ -9,13 +9,11 @@
 //! `z_j = x_{j+1} y_j - F(K_{j+1})` the one before knows `z_j`, the one after `F(K_{j+1})`. Of words such a
 //! product is one of integers, as one factor is a bit, and is checked as such.
 
-use tacit_algebra::extension::{
-    Binary, Extension, Galois, Integer, Integers, Tower, product_side, size_of_ring,
-};
-use tacit_algebra::{BatchMatMul, Bits, Buffer, Conv2d, Prg, Ring};
+use tacit_algebra::extension::{Binary, Extension, Galois, Integer, Integers, Tower, size_of_ring};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::domain::Residues;
-use crate::bilinear::Bilinear;
+use super::products::Product;
 use crate::replicated::{Booleans, Domain, Rss, Words};
 
 /// A party's place in the proof of one party's messages.
@@ -109,9 +107,11 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
     /// Where those wait that a party multiplied alone.
     fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<<Self::Alone as Extension>::Base>>;
 
-    /// Products that parties multiplied alone, for their proofs.
+    /// Products that parties multiplied alone, for their proofs; `bits` says which components of words are bits,
+    /// which their proof takes less time for.
     fn gates_alone(
         operands: [Rss<Self::Vec>; 2],
+        bits: [Rss<bool>; 2],
         kept: Kept<Self::Vec>,
     ) -> Gates<<Self::Alone as Extension>::Base>;
 
@@ -213,8 +213,16 @@ impl<R: Ring> Verified<R> for Words<R> {
 
     /// As integers `z + F = x_{j+1} y_j + L c` with the carry `c = k xor t`, of which the right verifier
     /// knows the mask `k` and the left one `t`: `(z - L t) + (F - L k) = x_{j+1} y_j + (-2 L k) t`.
-    fn gates_alone(operands: [Rss<Buffer<R>>; 2], kept: Kept<Buffer<R>>) -> Gates<Integers> {
-        let [x, y] = operands.map(|x| x.map(Integers::of_words));
+    fn gates_alone(
+        [x, y]: [Rss<Buffer<R>>; 2],
+        [x_bits, y_bits]: [Rss<bool>; 2],
+        kept: Kept<Buffer<R>>,
+    ) -> Gates<Integers> {
+        let integers = |words: &Buffer<R>, bits: &bool| match bits {
+            true => Integers::of_bits(words.bit_rows(1).row_bits(0), 1),
+            false => Integers::of_words(words),
+        };
+        let (x, y) = (x.zip(&x_bits, integers), y.zip(&y_bits, integers));
         let bits = |x: Rss<Option<Bits>>| x.map(|bits| bits.clone().expect(ONCE));
         let (masks, carries) = (bits(kept.masks), bits(kept.carries));
         let times = |x: &Rss<Bits>, factor| x.map(|bits| Integers::of_bits(bits.clone(), factor));
@@ -241,7 +249,11 @@ impl<R: Ring> Verified<R> for Booleans {
         &mut pending.bits
     }
 
-    fn gates_alone(operands: [Rss<Bits>; 2], kept: Kept<Bits>) -> Gates<Bits> {
+    fn gates_alone(
+        operands: [Rss<Bits>; 2],
+        _bits: [Rss<bool>; 2],
+        kept: Kept<Bits>,
+    ) -> Gates<Bits> {
         one_term(operands, kept)
     }
 }
@@ -262,147 +274,12 @@ impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
         Self::ledger(pending)
     }
 
-    fn gates_alone(operands: [Rss<Buffer<u8>>; 2], kept: Kept<Buffer<u8>>) -> Gates<Buffer<u8>> {
+    fn gates_alone(
+        operands: [Rss<Buffer<u8>>; 2],
+        _bits: [Rss<bool>; 2],
+        kept: Kept<Buffer<u8>>,
+    ) -> Gates<Buffer<u8>> {
         one_term(operands, kept)
-    }
-}
-
-/// Matrix products or a convolution of ring elements, without their bias.
-pub(in crate::falcon) struct Product<R> {
-    map: Bilinear,
-    x: Rss<Buffer<R>>,
-    w: Rss<Buffer<R>>,
-    /// `z_j + F(K_j)` for the next party's message.
-    left: Buffer<R>,
-    /// `-F(K_{j+1})` for the previous party's message.
-    right: Buffer<R>,
-}
-
-impl<R: Ring> Product<R> {
-    /// From the operands, the message received and the masks `F(K_i), F(K_{i+1})`.
-    pub fn new(
-        map: Bilinear,
-        x: Rss<Buffer<R>>,
-        w: Rss<Buffer<R>>,
-        received: &Buffer<R>,
-        masks: &Rss<Buffer<R>>,
-    ) -> Self {
-        Product {
-            map,
-            x,
-            w,
-            left: received.add(&masks.next),
-            right: masks.own.neg(),
-        }
-    }
-
-    /// Entries that the product adds to each vector of a proof.
-    pub fn size(&self) -> usize {
-        entries(&self.map)
-    }
-}
-
-/// Entries that a product adds to each vector of a proof; element-wise ones are gates instead.
-pub(super) fn entries(map: &Bilinear) -> usize {
-    match map {
-        Bilinear::Elementwise(_) => 0,
-        Bilinear::MatMul(shape) => 2 * shape.k,
-        Bilinear::BatchMatMul(shape) => 2 * shape.batch * shape.each.k,
-        Bilinear::Conv2d(shape) => 2 * shape.groups * (map.right() / shape.filters.max(1)),
-    }
-}
-
-/// What all outputs of a product come down to: a claim, and the two vectors of whose inner
-/// product it is one; a role has only those that it knows.
-pub(super) struct Compressed<K> {
-    pub claim: K,
-    pub u: Vec<K>,
-    pub v: Vec<K>,
-}
-
-/// Something that coins compress to an inner product over `K`.
-pub(super) trait Compress<K> {
-    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<K>;
-}
-
-/// The coins of a product: over rows or filters, and over columns or positions.
-enum Coins {
-    /// Of the rows of all products and the columns of each.
-    Matrices(BatchMatMul, [Vec<u64>; 2]),
-    /// Of filters, and of positions by their rows, of which every image has others, and their columns.
-    Convolution(Conv2d, Vec<u64>, [Vec<u64>; 2]),
-}
-
-impl Coins {
-    fn draw<R: Ring>(prg: &mut Prg, map: Bilinear) -> Self {
-        let mut draw = |n| Galois::<R>::weights(prg, n);
-        let mut matrices = |shape: BatchMatMul| {
-            let coins = [shape.batch * shape.each.m, shape.each.n].map(&mut draw);
-            Coins::Matrices(shape, coins)
-        };
-        match map {
-            Bilinear::Elementwise(_) => unreachable!("element-wise products are gates"),
-            Bilinear::MatMul(each) => matrices(BatchMatMul { batch: 1, each }),
-            Bilinear::BatchMatMul(shape) => matrices(shape),
-            Bilinear::Conv2d(shape) => {
-                let filters = draw(shape.filters);
-                let positions = [shape.batch * shape.out_height(), shape.out_width()];
-                Coins::Convolution(shape, filters, positions.map(draw))
-            }
-        }
-    }
-
-    /// The outputs times their coins, summed.
-    fn outputs<R: Ring>(&self, z: &[R]) -> Galois<R> {
-        match self {
-            Coins::Matrices(_, [a, b]) => product_side::outputs(a, b, z),
-            Coins::Convolution(shape, a, [b, c]) => product_side::planes(a, [b, c], z, shape),
-        }
-    }
-
-    /// Of one component both operands compressed, that with the coins of rows or filters first.
-    fn sides<R: Ring>(&self, x: &[R], w: &[R]) -> [Vec<Galois<R>>; 2] {
-        match self {
-            Coins::Matrices(shape, [a, b]) => [
-                product_side::left(a, x, *shape),
-                product_side::right(b, w, *shape),
-            ],
-            Coins::Convolution(shape, a, [b, c]) => [
-                product_side::filters(a, w, shape),
-                product_side::patches([b, c], x, shape),
-            ],
-        }
-    }
-}
-
-impl<R: Ring> Compress<Galois<R>> for Product<R> {
-    /// With coins `a_o` over rows or filters and `b_p` over columns or positions:
-    /// `sum a_o b_p (x_{j+1} w_j + x_j w_{j+1})_{o,p} = <a^T x_{j+1}, w_j b> + <w_{j+1} b, a^T x_j>`.
-    /// The left verifier, who knows `x_j w_j`, takes it from its claim as `<a^T x_j, w_j b>`.
-    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<Galois<R>> {
-        let coins = Coins::draw::<R>(prg, self.map);
-        let mut out = Compressed {
-            claim: match role {
-                Role::Prover => Galois::ZERO,
-                Role::Left => coins.outputs(&self.left),
-                Role::Right => coins.outputs(&self.right),
-            },
-            u: Vec::new(),
-            v: Vec::new(),
-        };
-        if role != Role::Left {
-            let [x, w] = [&self.x, &self.w].map(|operand| role.other_component(operand));
-            out.u = coins.sides(x, w).concat();
-        }
-        if role != Role::Right {
-            let [x, w] = [&self.x, &self.w].map(|operand| role.component(operand));
-            let [a, b] = coins.sides(x, w);
-            if role == Role::Left {
-                out.claim = out.claim.sub(Galois::dot(&a, &b));
-            }
-            out.v = [b, a].concat();
-        }
-        out
     }
 }
 
