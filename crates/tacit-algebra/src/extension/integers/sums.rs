@@ -9,7 +9,7 @@ pub const BITS: u32 = 61;
 const BELOW: [u64; 2] = [1, 31];
 pub const PRIMES: [u64; 2] = [(1 << BITS) - BELOW[0], (1 << BITS) - BELOW[1]];
 /// `2^128` modulo the primes.
-const TOP: [u64; 2] = [BELOW[0] * BELOW[0] << 6, BELOW[1] * BELOW[1] << 6];
+const TOP: [u64; 2] = [(BELOW[0] * BELOW[0]) << 6, (BELOW[1] * BELOW[1]) << 6];
 /// Products of two residues whose sum 128 bits hold.
 pub const TERMS: usize = 32;
 /// Products of a residue and a word whose sum 128 bits hold, and residues whose sum 64 bits hold.
