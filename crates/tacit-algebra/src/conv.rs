@@ -1,5 +1,7 @@
 //! Two-dimensional convolutions over rings.
 
+use std::ops::Range;
+
 use crate::Ring;
 use crate::gemm::{self, Output};
 use crate::kernel::Kernels;
@@ -46,6 +48,23 @@ impl Conv2d {
     /// Columns of the result.
     pub fn out_width(&self) -> usize {
         self.out(1)
+    }
+
+    /// Which row of the image a row of the kernel meets for a row of the result that has it inside (axis 0), or
+    /// which column (axis 1).
+    pub(crate) fn meets(&self, axis: usize, tap: usize, at: usize) -> usize {
+        at * self.stride[axis] + tap * self.dilation[axis] - self.pad[axis]
+    }
+
+    /// For which rows (axis 0) or columns (axis 1) of the result one of the kernel is inside the image.
+    pub(crate) fn met(&self, axis: usize, tap: usize) -> Range<usize> {
+        let (stride, tap) = (self.stride[axis], tap * self.dilation[axis]);
+        let first = self.pad[axis].saturating_sub(tap).div_ceil(stride);
+        let beyond = ([self.height, self.width][axis] + self.pad[axis]).saturating_sub(tap);
+        first
+            ..beyond
+                .div_ceil(stride)
+                .clamp(first, self.out(axis).max(first))
     }
 
     /// Elements of the result.

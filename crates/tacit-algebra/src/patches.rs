@@ -63,18 +63,6 @@ impl<R: Kernels> Patches<'_, R> {
         self.read(&self.cursor(0..out.len()), k, out);
     }
 
-    /// The rows `taps`, one after the other.
-    pub(crate) fn rows(&self, taps: Range<usize>) -> Vec<R> {
-        let columns = self.shape.batch * self.plane;
-        let mut out = vec![R::zeroed(); taps.len() * columns];
-        if columns > 0 {
-            let runs = self.cursor(0..columns);
-            let rows = out.chunks_mut(columns).zip(taps);
-            rows.for_each(|(row, tap)| self.read(&runs, tap, row));
-        }
-        out
-    }
-
     /// What tap `tap` meets along `run`, with zeros where that is outside the image.
     fn read_run(&self, run: &Run, tap: &Tap, out: &mut [R]) {
         let (height, width) = (self.shape.height as isize, self.shape.width as isize);

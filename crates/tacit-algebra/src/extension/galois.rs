@@ -199,13 +199,9 @@ fn weighted_columns<R: Ring>(w: &[u64], u: &[R], n: usize, rows: &[Vec<Row<R>>])
     for rows in rows {
         let mut buckets = Box::new([[[R::ZERO; COLUMNS]; 16]; GROUPS]);
         R::fill(&mut buckets, w, u, rows);
-        // Coefficient `i` has the sums of all values of its group with bit `i mod 4` set.
-        let value = |i: usize, column: usize| {
-            let set = (0..16).filter(|value| value >> (i % 4) & 1 == 1);
-            set.fold(R::ZERO, |sum, value| sum.add(buckets[i / 4][value][column]))
-        };
-        let columns = 0..COLUMNS.min(n - out.len());
-        out.extend(columns.map(|c| Galois(std::array::from_fn(|i| value(i, c)))));
+        let mut sums = [Galois::ZERO; COLUMNS];
+        R::take_sums(&mut sums, &mut buckets);
+        out.extend_from_slice(&sums[..COLUMNS.min(n - out.len())]);
     }
     out
 }

@@ -1,21 +1,23 @@
-//! Integers modulo the product of two primes of 61 bits: words of a ring and bits, as integers. What differs from the right integer by less than 2^121 differs from it
-//! modulo one of the primes.
+//! Integers modulo the product of two primes of 61 bits: words of a ring and bits, as integers. What differs from
+//! the right integer by less than 2^121 differs from it modulo one of the primes.
 
+mod sums;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
 use std::ops::Range;
 
+use self::sums::{
+    BITS, PARTS, PRIMES, Part, STRIP, Wide, add_combined, dot_of, mask, once, reduced, small,
+    sum_where, sums_where, times,
+};
 use super::tower::padded;
 use super::{Binary, Extension};
 use crate::{Bits, Buffer, Prg, Ring};
 
-/// Bits of the primes.
-const BITS: u32 = 61;
-/// The primes are so much less than 2^61.
-const BELOW: [u64; 2] = [1, 31];
-const PRIMES: [u64; 2] = [(1 << BITS) - BELOW[0], (1 << BITS) - BELOW[1]];
 /// Bits of a point: the points are the integers below 2^60, whose differences no prime divides.
 const POINT: u32 = 60;
-/// Products of two residues whose sum 128 bits hold.
-const TERMS: usize = 32;
 
 /// An integer modulo the product of the primes, by its residue modulo each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +37,7 @@ impl Integers {
     pub fn of_words<R: Ring>(words: &Buffer<R>) -> Self {
         Integers {
             len: words.len(),
-            words: Some(words.convert()),
+            words: Some(longest(words)),
             bits: None,
             factor: 0,
         }
@@ -55,77 +57,108 @@ impl Integers {
     pub fn less<R: Ring>(words: &Buffer<R>, carries: Bits) -> Self {
         assert_eq!(words.len(), carries.len());
         Integers {
-            words: Some(words.convert()),
+            words: Some(longest(words)),
             ..Integers::of_bits(carries, -size_of_ring::<R>())
         }
     }
 
-    /// The residues of all, by primes.
-    fn residues(&self) -> [Vec<u64>; 2] {
-        [0, 1].map(|p| {
-            let words = self.words.as_ref();
-            let mut all: Vec<u64> = words.map_or_else(
-                || vec![0; self.len],
-                |words| words.iter().map(|w| small(*w, p)).collect(),
-            );
-            if let Some(bits) = &self.bits {
-                let factor = self.factor.rem_euclid(i128::from(PRIMES[p])) as u64;
-                for (to, word) in all.chunks_mut(64).zip(bits.words()) {
-                    for (i, to) in to.iter_mut().enumerate() {
-                        *to = once(*to + (factor & (word >> i & 1).wrapping_neg()), p);
-                    }
-                }
+    /// The words; none where there are only bits.
+    fn words(&self) -> &[u64] {
+        self.words.as_deref().unwrap_or_default()
+    }
+
+    /// The words of the bits; none where there are only words.
+    fn bits(&self) -> &[u64] {
+        self.bits.as_ref().map_or(&[], Bits::words)
+    }
+
+    /// What a bit stands for.
+    fn factor(&self) -> Integer {
+        Integer::by_primes(|p| self.factor.rem_euclid(i128::from(PRIMES[p])) as u64)
+    }
+}
+
+/// Words as the longest ones, which are not copied.
+fn longest<R: Ring>(words: &Buffer<R>) -> Buffer<u64> {
+    let same = (words as &dyn Any).downcast_ref::<Buffer<u64>>();
+    same.cloned().unwrap_or_else(|| words.convert())
+}
+
+/// Numbers, and zeros up to whole words of bits.
+fn whole_strips(numbers: impl Iterator<Item = u64>, n: usize) -> Vec<u64> {
+    let mut all = Vec::with_capacity(n.next_multiple_of(STRIP));
+    all.extend(numbers);
+    all.resize(n.next_multiple_of(STRIP), 0);
+    all
+}
+
+/// Integers times their weights: words by the primes, and bits without their factor.
+struct Weighed {
+    words: Option<[Vec<u64>; 2]>,
+    bits: Option<Vec<u64>>,
+    factor: Integer,
+}
+
+impl Weighed {
+    fn new(w: &[u64], x: &Integers) -> Self {
+        assert_eq!(w.len(), x.len);
+        let of_words = |words: &Buffer<u64>| {
+            let products = |p| {
+                w.iter()
+                    .zip(words.iter())
+                    .map(move |(w, x)| times(*w, *x, p))
+            };
+            [0, 1].map(|p| whole_strips(products(p), x.len))
+        };
+        let of_bits = |bits: &Bits| {
+            let strips = w.chunks(STRIP).zip(bits.words());
+            let kept = strips.flat_map(|(w, word)| {
+                let weights = w.iter().enumerate();
+                weights.map(move |(i, w)| w & mask(*word, i))
+            });
+            whole_strips(kept, x.len)
+        };
+        Weighed {
+            words: x.words.as_ref().map(of_words),
+            bits: x.bits.as_ref().map(of_bits),
+            factor: x.factor(),
+        }
+    }
+
+    /// The inner product with others: of words and bits each with each, of which only two words are multiplied
+    /// modulo every prime; what has bits on one side is a sum.
+    fn dot(&self, v: &Integers) -> Integer {
+        let mut sum = Integer::ZERO;
+        let mut add = |element: Integer| sum = sum.add(element);
+        if let Some(words) = &self.words {
+            if v.words.is_some() {
+                add(Integer::by_primes(|p| {
+                    Wide::dot(&words[p], v.words()).residue(p)
+                }));
             }
-            all
-        })
+            if v.bits.is_some() {
+                let sums = sums_where(words.each_ref().map(Vec::as_slice), v.bits());
+                add(Integer::by_primes(|p| reduced(sums[p], p)).mul(v.factor()));
+            }
+        }
+        if let Some(kept) = &self.bits {
+            if v.words.is_some() {
+                let sum = Wide::dot(kept, v.words());
+                add(Integer::by_primes(|p| sum.residue(p)).mul(self.factor));
+            }
+            if v.bits.is_some() {
+                let sum = sum_where(kept, v.bits());
+                let factors = self.factor.mul(v.factor());
+                add(Integer::by_primes(|p| reduced(sum, p)).mul(factors));
+            }
+        }
+        sum
     }
 }
 
 /// The integer that a carry stands for.
 pub const fn size_of_ring<R: Ring>() -> i128 {
     1 << R::BITS
-}
-
-/// `a mod p` of less than twice the prime.
-#[inline(always)]
-fn once(a: u64, p: usize) -> u64 {
-    let less = a.wrapping_sub(PRIMES[p]);
-    // The top bit says that the prime was larger.
-    less.wrapping_add(PRIMES[p] & (less >> 63).wrapping_neg())
-}
-
-/// `a mod p` of a word.
-#[inline(always)]
-fn small(a: u64, p: usize) -> u64 {
-    once((a & (u64::MAX >> 3)) + (a >> BITS) * BELOW[p], p)
-}
-
-/// `a mod p`.
-#[inline(always)]
-fn reduced(a: u128, p: usize) -> u64 {
-    const LOW: u128 = (1 << BITS) - 1;
-    let below = u128::from(BELOW[p]);
-    let folded = (a & LOW) + (a >> BITS) * below;
-    let folded = (folded & LOW) + (folded >> BITS) * below;
-    small(folded as u64, p)
-}
-
-#[inline(always)]
-fn times(a: u64, b: u64, p: usize) -> u64 {
-    reduced(u128::from(a) * u128::from(b), p)
-}
-
-/// `sum a_g b_g mod p`.
-fn dot_of(a: &[u64], b: &[u64], p: usize) -> u64 {
-    let chunks = a.chunks(TERMS).zip(b.chunks(TERMS));
-    let sums = chunks.map(|(a, b)| {
-        let products = a
-            .iter()
-            .zip(b)
-            .map(|(a, b)| u128::from(*a) * u128::from(*b));
-        reduced(products.sum(), p)
-    });
-    sums.fold(0, |sum, more| once(sum + more, p))
 }
 
 /// The residues modulo prime `p` of elements.
@@ -138,7 +171,7 @@ impl Integer {
         Integer(residues)
     }
 
-    /// An integer below 2^61.
+    /// A word.
     fn embed(a: u64) -> Self {
         Integer::of([0, 1].map(|p| small(a, p)))
     }
@@ -228,35 +261,46 @@ impl Extension for Integer {
         Integers::of_words(&words(x).mul(&words(y)))
     }
     fn weighted_sums(w: &Vec<u64>, x: &[Integers]) -> Vec<Self> {
+        let weights = whole_strips(w.iter().copied(), w.len());
         let sum = |x: &Integers| {
-            let x = x.residues();
-            Integer::by_primes(|p| dot_of(w, &x[p], p))
+            assert_eq!(w.len(), x.len);
+            let words = Wide::dot(w, x.words());
+            let bits = sum_where(&weights, x.bits());
+            let bits = Integer::by_primes(|p| reduced(bits, p)).mul(x.factor());
+            Integer::by_primes(|p| words.residue(p)).add(bits)
         };
         x.iter().map(sum).collect()
     }
+    /// The side that has words is weighed, if only one does: its products with bits are sums.
     fn weighted_products(w: &Vec<u64>, u: &[Integers], v: &[Integers]) -> Vec<Self> {
-        let [mut u, v] = [u, v].map(|x| x.iter().map(Integers::residues).collect::<Vec<_>>());
-        for (p, u) in u.iter_mut().flat_map(|u| u.iter_mut().enumerate()) {
-            u.iter_mut().zip(w).for_each(|(u, w)| *u = times(*u, *w, p));
+        let turned = u.iter().all(|u| u.words.is_none());
+        let [weighed, others] = if turned { [v, u] } else { [u, v] };
+        let rows = weighed.iter().map(|x| {
+            let weighed = Weighed::new(w, x);
+            let products = others.iter().map(|other| weighed.dot(other));
+            products.collect::<Vec<_>>()
+        });
+        let rows: Vec<_> = rows.collect();
+        if !turned {
+            return rows.concat();
         }
-        let pairs = u.iter().flat_map(|u| v.iter().map(move |v| (u, v)));
-        pairs
-            .map(|(u, v)| Integer::by_primes(|p| dot_of(&u[p], &v[p], p)))
-            .collect()
+        let columns = (0..u.len()).flat_map(|j| rows.iter().map(move |row| row[j]));
+        columns.collect()
     }
     fn combine(c: &[Self], x: &[Integers]) -> Vec<Self> {
-        assert!(c.len() <= TERMS && c.len() == x.len());
         let n = x.first().map_or(0, Self::base_len);
-        let x: Vec<_> = x.iter().map(Integers::residues).collect();
-        Self::joined([0, 1].map(|p| {
-            let mut sums = vec![0u128; n];
-            for (c, x) in c.iter().zip(&x) {
-                for (sum, x) in sums.iter_mut().zip(&x[p]) {
-                    *sum += u128::from(c.0[p]) * u128::from(*x);
-                }
-            }
-            sums.into_iter().map(|sum| reduced(sum, p)).collect()
-        }))
+        assert!(c.len() == x.len() && x.iter().all(|x| x.len == n));
+        let mut out = vec![Self::ZERO; n];
+        for (c, x) in c.chunks(PARTS).zip(x.chunks(PARTS)) {
+            let parts = c.iter().zip(x).map(|(c, x)| Part {
+                words: x.words(),
+                factor: *c,
+                bits: x.bits(),
+                factor_of_bits: c.mul(x.factor()),
+            });
+            add_combined(&mut out, &parts.collect::<Vec<_>>());
+        }
+        out
     }
     fn weigh(u: &mut [Self], w: &Vec<u64>) {
         assert_eq!(u.len(), w.len());
@@ -328,77 +372,5 @@ fn uniform(prg: &mut Prg, prime: u64) -> u64 {
         if word < prime {
             return word;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Fermat's test to several bases, and no small divisor.
-    #[test]
-    fn the_moduli_are_primes() {
-        for (p, prime) in PRIMES.into_iter().enumerate() {
-            assert!((2..10_000).all(|d| prime % d != 0));
-            for base in [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37] {
-                // Miller and Rabin's: these bases decide below 2^64.
-                let odd = (prime - 1) >> (prime - 1).trailing_zeros();
-                let mut power = (0..BITS).rev().fold(1, |sum, bit| {
-                    let square = times(sum, sum, p);
-                    if odd >> bit & 1 == 1 {
-                        times(square, base, p)
-                    } else {
-                        square
-                    }
-                });
-                let mut witness = power != 1;
-                for _ in 0..(prime - 1).trailing_zeros() {
-                    witness &= power != prime - 1;
-                    power = times(power, power, p);
-                }
-                assert!(!witness, "{prime} to base {base}");
-            }
-        }
-    }
-
-    #[test]
-    fn residues_are_right_at_the_ends() {
-        for p in [0, 1] {
-            let prime = PRIMES[p];
-            for a in [0, 1, prime - 1, prime, prime + 1, 2 * prime - 1, u64::MAX] {
-                assert_eq!(small(a, p), a % prime);
-                for b in [0, 1, prime - 1, u64::MAX] {
-                    let product = u128::from(a) * u128::from(b);
-                    assert_eq!(u128::from(reduced(product, p)), product % u128::from(prime));
-                }
-            }
-            assert_eq!(
-                u128::from(reduced(u128::MAX, p)),
-                u128::MAX % u128::from(prime)
-            );
-            // The square of -1 is 1.
-            let most = vec![prime - 1; 3 * TERMS + 1];
-            assert_eq!(dot_of(&most, &most, p), most.len() as u64);
-        }
-    }
-
-    /// A word less the ring's size is a negative integer.
-    #[test]
-    fn carries_take_the_size_of_the_ring_away() {
-        fn check<R: Ring>() {
-            let words: Buffer<R> = Prg::new([5; 16]).words(70);
-            let carries = Bits::from_fn(70, |i| i % 3 == 0);
-            let x = Integers::less(&words, carries.clone()).residues();
-            for i in 0..70 {
-                let size = i128::from(carries.get(i)) << R::BITS;
-                let right = i128::from(words[i].to_u64()) - size;
-                for p in [0, 1] {
-                    assert_eq!(i128::from(x[p][i]), right.rem_euclid(i128::from(PRIMES[p])));
-                }
-            }
-        }
-        check::<u8>();
-        check::<u32>();
-        check::<u64>();
     }
 }

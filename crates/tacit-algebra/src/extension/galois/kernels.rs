@@ -49,12 +49,11 @@ fn multiply_into<R: Ring>(wide: &mut [R; WIDE], a: &[R; DEGREE], b: &[R; DEGREE]
     }
 }
 
-/// `a` times a point, which is public by the time that it is used.
+/// `wide += a` times a point, which is public by the time that it is used.
 #[inline(always)]
-fn times_point<R: Ring>(a: &[R; DEGREE], point: u64) -> [R; DEGREE] {
+fn add_times_point<R: Ring>(wide: &mut [R; WIDE], a: &[R; DEGREE], point: u64) {
     let mut padded = [R::ZERO; 3 * DEGREE];
     padded[DEGREE..2 * DEGREE].copy_from_slice(a);
-    let mut wide = [R::ZERO; WIDE];
     for (block, wide) in wide.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
         let (mut sum, mut left) = (*wide, point);
         while left != 0 {
@@ -67,32 +66,76 @@ fn times_point<R: Ring>(a: &[R; DEGREE], point: u64) -> [R; DEGREE] {
         }
         *wide = sum;
     }
+}
+
+/// `a` times a point.
+#[inline(always)]
+fn times_point<R: Ring>(a: &[R; DEGREE], point: u64) -> [R; DEGREE] {
+    let mut wide = [R::ZERO; WIDE];
+    add_times_point(&mut wide, a, point);
     reduce(&wide)
 }
 
-/// Columns that are summed side by side.
-pub const COLUMNS: usize = 32;
+/// Columns that are summed side by side: so many that the first-level cache holds their buckets.
+pub const COLUMNS: usize = 16;
 pub type Row<R> = [R; COLUMNS];
 /// The coefficients of a point are looked at four at a time.
 pub const GROUPS: usize = DEGREE / 4;
 /// For each group and each value of its coefficients the sum of some rows.
 pub type Buckets<R> = [[Row<R>; 16]; GROUPS];
 
+/// Adds a row to the buckets of a point.
+#[inline(always)]
+fn add_row<R: Ring>(buckets: &mut Buckets<R>, point: u64, row: &Row<R>) {
+    for (group, buckets) in buckets.iter_mut().enumerate() {
+        let bucket = &mut buckets[(point >> (4 * group) & 15) as usize];
+        for (sum, v) in bucket.iter_mut().zip(row) {
+            *sum = sum.add(*v);
+        }
+    }
+}
+
 simd! {
     /// Adds the rows `u_g v_g` to the buckets of the points `w_g`, which are public by then.
     pub(super) fn fill<R: Ring>(buckets: &mut Buckets<R>, w: &[u64], u: &[R], v: &[Row<R>]) {
         for ((w, u), v) in w.iter().zip(u).zip(v) {
-            let mut row = *v;
-            for v in &mut row {
-                *v = v.mul(*u);
-            }
-            for (group, buckets) in buckets.iter_mut().enumerate() {
-                let bucket = &mut buckets[(w >> (4 * group) & 15) as usize];
-                for (sum, v) in bucket.iter_mut().zip(&row) {
-                    *sum = sum.add(*v);
+            add_row(buckets, *w, &v.map(|v| v.mul(*u)));
+        }
+    }
+
+    /// Adds rows to the buckets of the points `w_g`.
+    pub(super) fn add_rows<R: Ring>(buckets: &mut Buckets<R>, w: &[u64], rows: &[Row<R>]) {
+        for (w, row) in w.iter().zip(rows) {
+            add_row(buckets, *w, row);
+        }
+    }
+
+    /// Each column's sum of all rows times their points: coefficient `i` has the sums of all values of its
+    /// group with bit `i mod 4` set. The buckets are used up.
+    pub(super) fn take_sums<R: Ring>(out: &mut [Galois<R>], buckets: &mut Buckets<R>) {
+        for (group, buckets) in buckets.iter_mut().enumerate() {
+            for bit in (0..4).rev() {
+                let (low, high) = buckets.split_at_mut(1 << bit);
+                let mut sums = [R::ZERO; COLUMNS];
+                for (low, high) in low.iter_mut().zip(high.iter()) {
+                    for ((sum, low), high) in sums.iter_mut().zip(low).zip(high) {
+                        *sum = sum.add(*high);
+                        *low = low.add(*high);
+                    }
                 }
+                let elements = out.iter_mut().zip(sums);
+                elements.for_each(|(element, sum)| element.0[4 * group + bit] = sum);
             }
         }
+    }
+
+    /// `sum w_g x_g` for points `w_g` and every `step`-th element.
+    pub(super) fn sum_at_points<R: Ring>(w: &[u64], x: &[Galois<R>], step: usize) -> Galois<R> {
+        let mut wide = [R::ZERO; WIDE];
+        for (w, x) in w.iter().zip(x.iter().step_by(step)) {
+            add_times_point(&mut wide, &x.0, *w);
+        }
+        Galois(reduce(&wide))
     }
 
     /// `out = sum_j c_j x_j`.
@@ -140,6 +183,12 @@ simd! {
 pub trait Loops: Sized {
     /// [`fill`].
     fn fill(buckets: &mut Buckets<Self>, w: &[u64], u: &[Self], v: &[Row<Self>]);
+    /// [`add_rows`].
+    fn add_rows(buckets: &mut Buckets<Self>, w: &[u64], rows: &[Row<Self>]);
+    /// [`take_sums`].
+    fn take_sums(out: &mut [Galois<Self>], buckets: &mut Buckets<Self>);
+    /// [`sum_at_points`].
+    fn sum_at_points(w: &[u64], x: &[Galois<Self>], step: usize) -> Galois<Self>;
     /// [`combine_into`].
     fn combine_into(out: &mut [Galois<Self>], c: &[Galois<Self>], x: &[&[Self]]);
     /// [`product`].
@@ -155,6 +204,15 @@ macro_rules! loops {
         impl Loops for $word {
             fn fill(buckets: &mut Buckets<Self>, w: &[u64], u: &[Self], v: &[Row<Self>]) {
                 fill(isa::current(), buckets, w, u, v);
+            }
+            fn add_rows(buckets: &mut Buckets<Self>, w: &[u64], rows: &[Row<Self>]) {
+                add_rows(isa::current(), buckets, w, rows);
+            }
+            fn take_sums(out: &mut [Galois<Self>], buckets: &mut Buckets<Self>) {
+                take_sums(isa::current(), out, buckets);
+            }
+            fn sum_at_points(w: &[u64], x: &[Galois<Self>], step: usize) -> Galois<Self> {
+                sum_at_points(isa::current(), w, x, step)
             }
             fn combine_into(out: &mut [Galois<Self>], c: &[Galois<Self>], x: &[&[Self]]) {
                 combine_into(isa::current(), out, c, x);

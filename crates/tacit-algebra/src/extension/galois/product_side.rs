@@ -1,90 +1,159 @@
-//! One side of the inner product that a bilinear map compresses to.
+//! One side of the inner product that a bilinear map compresses to. The factors are points, given by the bits of
+//! their coefficients, so that elements of the ring are only added up: twelve times each, where a product with the
+//! coefficients would take 48 multiplications.
 
-use super::{DEGREE, Galois};
-use crate::extension::Extension;
-use crate::patches::Patches;
-use crate::{BatchMatMul, Conv2d, MatMul, Ring, matmul_acc};
+use std::ops::Range;
 
-/// Elements of patches that are stored at once.
-const BLOCK: usize = 1 << 17;
+use super::kernels::{COLUMNS, GROUPS};
+use super::{Extension, Galois};
+use crate::gemm::{Columns, Dense};
+use crate::{BatchMatMul, Conv2d, MatMul, Ring, par};
 
-/// The points as the columns of a matrix of bits, a row of `DEGREE` for each.
-fn rows_of<R: Ring>(points: &[Galois<R>]) -> Vec<R> {
-    points.iter().flat_map(|point| point.0).collect()
+/// Rows that are read at once.
+const ROWS: usize = 64;
+
+/// Sums of the columns of a matrix of `cols` columns, each row times its point.
+fn column_sums<R: Ring>(points: &[u64], matrix: &impl Columns<R>, cols: usize) -> Vec<Galois<R>> {
+    let mut out = vec![Galois::ZERO; cols];
+    let weight = COLUMNS * points.len();
+    par::for_each_strip(&mut out, COLUMNS, weight.max(1), |i, out| {
+        let first = i * COLUMNS;
+        let columns = matrix.cursor(first..first + out.len());
+        let mut buckets = Box::new([[[R::ZERO; COLUMNS]; 16]; GROUPS]);
+        let mut rows = [[R::ZERO; COLUMNS]; ROWS];
+        for (block, points) in points.chunks(ROWS).enumerate() {
+            for (row, to) in rows[..points.len()].iter_mut().enumerate() {
+                matrix.read(&columns, block * ROWS + row, &mut to[..out.len()]);
+            }
+            R::add_rows(&mut buckets, points, &rows[..points.len()]);
+        }
+        R::take_sums(out, &mut buckets);
+    });
+    out
 }
 
-/// Sums of the columns of a `points x cols` matrix, each row times its point.
-fn column_sums<R: Ring>(points: &[Galois<R>], matrix: &[R], cols: usize) -> Vec<Galois<R>> {
-    let m = points.len();
-    let mut bits = vec![R::ZERO; DEGREE * m];
-    for (at, point) in points.iter().enumerate() {
-        (0..DEGREE).for_each(|i| bits[i * m + at] = point.0[i]);
+/// The transpose of a row-major matrix of `cols` columns.
+struct Transposed<'a, R> {
+    data: &'a [R],
+    cols: usize,
+}
+
+impl<R: Ring> Columns<R> for Transposed<'_, R> {
+    type Cursor = usize;
+
+    fn cursor(&self, range: Range<usize>) -> usize {
+        range.start
     }
-    let mut sums = vec![R::ZERO; DEGREE * cols];
-    let shape = MatMul {
-        m: DEGREE,
-        k: m,
-        n: cols,
-    };
-    matmul_acc(&mut sums, &bits, matrix, shape);
-    let column = |c| Galois(std::array::from_fn(|i| sums[i * cols + c]));
-    (0..cols).map(column).collect()
+
+    fn read(&self, first: &usize, k: usize, out: &mut [R]) {
+        let rows = self.data[first * self.cols..].chunks_exact(self.cols);
+        out.iter_mut()
+            .zip(rows)
+            .for_each(|(out, row)| *out = row[k]);
+    }
 }
 
-/// Sums of the rows of a `rows x points` matrix, each column times its point.
-fn row_sums<R: Ring>(points: &[Galois<R>], matrix: &[R], rows: usize) -> Vec<Galois<R>> {
-    let shape = MatMul {
-        m: rows,
-        k: points.len(),
-        n: DEGREE,
-    };
-    let mut sums = vec![R::ZERO; rows * DEGREE];
-    matmul_acc(&mut sums, matrix, &rows_of(points), shape);
-    Galois::from_rows(&sums)
+/// Rows of images: row `k` begins at `starts[k]` in the first channel of its image, and has `width` columns of
+/// each channel, which are `plane` elements apart.
+struct ImageRows<'a, R> {
+    data: &'a [R],
+    starts: Vec<usize>,
+    width: usize,
+    plane: usize,
+}
+
+impl<R: Ring> Columns<R> for ImageRows<'_, R> {
+    /// Where columns that lie side by side begin in the row, and how many they are.
+    type Cursor = Vec<[usize; 2]>;
+
+    fn cursor(&self, mut range: Range<usize>) -> Self::Cursor {
+        let mut runs = Vec::new();
+        while !range.is_empty() {
+            let (channel, column) = (range.start / self.width, range.start % self.width);
+            let len = range.len().min(self.width - column);
+            runs.push([channel * self.plane + column, len]);
+            range.start += len;
+        }
+        runs
+    }
+
+    fn read(&self, runs: &Self::Cursor, k: usize, mut out: &mut [R]) {
+        for [start, len] in runs {
+            let (now, rest) = out.split_at_mut(*len);
+            now.copy_from_slice(&self.data[self.starts[k] + start..][..*len]);
+            out = rest;
+        }
+    }
 }
 
 /// `a^T x` for every matrix `x` of a batch, each with points of `a` of its own.
-pub fn left<R: Ring>(a: &[Galois<R>], x: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
+pub fn left<R: Ring>(a: &[u64], x: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
     let MatMul { m, k, .. } = shape.each;
     assert!(a.len() == shape.batch * m && x.len() == shape.left());
     if a.is_empty() || k == 0 {
         return vec![Galois::ZERO; shape.batch * k];
     }
     let each = a.chunks(m).zip(x.chunks(m * k));
-    each.flat_map(|(a, x)| column_sums(a, x, k)).collect()
+    let sums = |(a, data)| column_sums(a, &Dense { data, cols: k }, k);
+    each.flat_map(sums).collect()
 }
 
 /// `w b` for every matrix `w` of a batch, of `b.len()` columns.
-pub fn right<R: Ring>(b: &[Galois<R>], w: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
-    assert!(b.len() == shape.each.n && w.len() == shape.right());
-    row_sums(b, w, shape.batch * shape.each.k)
+pub fn right<R: Ring>(b: &[u64], w: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
+    let cols = shape.each.n;
+    assert!(b.len() == cols && w.len() == shape.right());
+    column_sums(b, &Transposed { data: w, cols }, shape.batch * shape.each.k)
 }
 
 /// Sums of the weights of each group over its filters, each times its point of `a`.
-pub fn filters<R: Ring>(a: &[Galois<R>], w: &[R], shape: &Conv2d) -> Vec<Galois<R>> {
+pub fn filters<R: Ring>(a: &[u64], w: &[R], shape: &Conv2d) -> Vec<Galois<R>> {
     assert!(a.len() == shape.filters && w.len() == shape.weight_len());
-    let (each, taps) = (shape.filters / shape.groups, w.len() / shape.filters);
-    let groups = a.chunks(each).zip(w.chunks(each * taps));
-    groups.flat_map(|(a, w)| column_sums(a, w, taps)).collect()
+    let (each, cols) = (shape.filters / shape.groups, w.len() / shape.filters);
+    let groups = a.chunks(each).zip(w.chunks(each * cols));
+    let sums = |(a, data)| column_sums(a, &Dense { data, cols }, cols);
+    groups.flat_map(sums).collect()
 }
 
-/// Sums of what every tap of each group meets over the output positions of all images, each
-/// times its point of `b`.
-pub fn patches<R: Ring>(b: &[Galois<R>], x: &[R], shape: &Conv2d) -> Vec<Galois<R>> {
-    assert!(x.len() == shape.input_len());
-    let (taps, channels) = (
-        shape.weight_len() / shape.filters,
-        shape.channels / shape.groups,
-    );
-    // Some taps at a time: the patches of all are many times the image.
-    let each = (BLOCK / b.len().max(1)).max(1);
-    let mut out = Vec::with_capacity(shape.groups * taps);
-    for group in 0..shape.groups {
-        let patches = Patches::new(x, shape, group * channels, channels);
-        for first in (0..taps).step_by(each) {
-            let some = first..taps.min(first + each);
-            let rows = some.len();
-            out.extend(row_sums(b, &patches.rows(some), rows));
+/// Sums of what every tap of each group meets over the output positions of all images, each times the points of
+/// its row, of which every image has others, and of its column.
+pub fn patches<R: Ring>([down, right]: [&[u64]; 2], x: &[R], shape: &Conv2d) -> Vec<Galois<R>> {
+    let (height, width) = (shape.out_height(), shape.out_width());
+    assert!(x.len() == shape.input_len() && right.len() == width);
+    assert!(down.len() == shape.batch * height);
+    let Conv2d {
+        channels, groups, ..
+    } = *shape;
+    let (each, plane) = (channels / groups, shape.height * shape.width);
+    let [rows, columns] = shape.kernel;
+    let mut out = vec![Galois::ZERO; channels * rows * columns];
+    for (group, tap) in (0..groups).flat_map(|group| (0..rows).map(move |tap| (group, tap))) {
+        // What the tap meets is inside the image for some rows of the result, the same of every image.
+        let inside = shape.met(0, tap);
+        let all = (0..shape.batch).flat_map(|image| inside.clone().map(move |y| (image, y)));
+        let points: Vec<u64> = all
+            .clone()
+            .map(|(image, y)| down[image * height + y])
+            .collect();
+        let start = |(image, y)| {
+            let row = shape.meets(0, tap, y);
+            (image * channels + group * each) * plane + row * shape.width
+        };
+        let matrix = ImageRows {
+            data: x,
+            starts: all.map(start).collect(),
+            width: shape.width,
+            plane,
+        };
+        let sums = column_sums(&points, &matrix, each * shape.width);
+        for (channel, sums) in sums.chunks_exact(shape.width.max(1)).enumerate() {
+            let at = ((group * each + channel) * rows + tap) * columns;
+            for (tap, out) in out[at..at + columns].iter_mut().enumerate() {
+                let inside = shape.met(1, tap);
+                if !inside.is_empty() {
+                    let sums = &sums[shape.meets(1, tap, inside.start)..];
+                    *out = R::sum_at_points(&right[inside], sums, shape.stride[1]);
+                }
+            }
         }
     }
     out
@@ -92,24 +161,42 @@ pub fn patches<R: Ring>(b: &[Galois<R>], x: &[R], shape: &Conv2d) -> Vec<Galois<
 
 /// `sum_{o,p} a_o b_p z_{o,p}` over the outputs `z` of matrix products: row `o` holds those of all
 /// products.
-pub fn outputs<R: Ring>(a: &[Galois<R>], b: &[Galois<R>], z: &[R]) -> Galois<R> {
-    assert_eq!(z.len(), a.len() * b.len());
-    Galois::dot(a, &row_sums(b, z, a.len()))
+pub fn outputs<R: Ring>(a: &[u64], b: &[u64], z: &[R]) -> Galois<R> {
+    let cols = b.len();
+    assert_eq!(z.len(), a.len() * cols);
+    R::sum_at_points(b, &column_sums(a, &Dense { data: z, cols }, cols), 1)
 }
 
-/// `sum_{o,p} a_o b_p z_{o,p}` over the outputs `z` of a convolution: images outermost, in each a
-/// row of `plane` elements for every channel `o`. `b` has `plane` points for each image.
-pub fn planes<R: Ring>(a: &[Galois<R>], b: &[Galois<R>], z: &[R], plane: usize) -> Galois<R> {
-    assert_eq!(z.len(), a.len() * b.len());
-    let images = z.chunks(a.len() * plane).zip(b.chunks(plane));
-    let sums = images.map(|(z, b)| outputs(a, b, z));
-    sums.fold(Galois::ZERO, Galois::add)
+/// `sum a_o b_{i,y} c_x z_{i,o,y,x}` over the outputs `z` of a convolution: images outermost, in each a plane
+/// for every channel `o`. `b` has points for the rows of every image, `c` for the columns.
+pub fn planes<R: Ring>(a: &[u64], [b, c]: [&[u64]; 2], z: &[R], shape: &Conv2d) -> Galois<R> {
+    let (height, width) = (shape.out_height(), shape.out_width());
+    assert_eq!(z.len(), a.len() * b.len() * c.len());
+    let plane = height * width;
+    let start = |row: usize| row / height * a.len() * plane + row % height * width;
+    let matrix = ImageRows {
+        data: z,
+        starts: (0..b.len()).map(start).collect(),
+        width,
+        plane,
+    };
+    let sums = column_sums(b, &matrix, a.len() * width);
+    let rows = sums.chunks_exact(width);
+    let sums: Vec<_> = rows.map(|row| R::sum_at_points(c, row, 1)).collect();
+    R::sum_at_points(a, &sums, 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::isa::same_everywhere;
     use crate::{Prg, batch_matmul_acc, conv2d_acc};
+
+    /// A ring element times points.
+    fn times<R: Ring>(z: R, points: &[u64]) -> Galois<R> {
+        let points = points.iter().map(|point| Galois::from_bits(*point));
+        points.fold(Galois::embed(z), Galois::mul)
+    }
 
     /// What both sides compress to has the compressed outputs as its inner product.
     fn compresses<R: Ring>() {
@@ -122,24 +209,29 @@ mod tests {
             let (x, w) = (prg.ring::<R>(shape.left()), prg.ring::<R>(shape.right()));
             let mut z = vec![R::ZERO; shape.outputs()];
             batch_matmul_acc(&mut z, &x, &w, shape);
-            let (a, b) = (
-                Galois::points(&mut prg, batch * m),
-                Galois::points(&mut prg, n),
-            );
-            let sides = (left(&a, &x, shape), right(&b, &w, shape));
-            assert_eq!(Galois::dot(&sides.0, &sides.1), outputs(&a, &b, &z));
-            let sum = z.iter().enumerate().fold(Galois::ZERO, |sum, (i, z)| {
-                sum.add(a[i / n].mul(b[i % n]).mul(Galois::embed(*z)))
+            let a = Galois::<R>::weights(&mut prg, batch * m);
+            let b = Galois::<R>::weights(&mut prg, n);
+            let (sides, compressed) = same_everywhere(|| {
+                (
+                    (left(&a, &x, shape), right(&b, &w, shape)),
+                    outputs(&a, &b, &z),
+                )
             });
-            assert_eq!(outputs(&a, &b, &z), sum);
+            assert_eq!(Galois::dot(&sides.0, &sides.1), compressed);
+            let sum = z.iter().enumerate().fold(Galois::ZERO, |sum, (i, z)| {
+                sum.add(times(*z, &[a[i / n], b[i % n]]))
+            });
+            assert_eq!(compressed, sum);
         }
-        for (groups, pad, stride) in [
-            (1, [0; 4], [1, 1]),
-            (2, [1, 2, 0, 1], [2, 1]),
-            (4, [0; 4], [1, 2]),
+        for (batch, groups, pad, stride, dilation) in [
+            (3, 1, [0; 4], [1, 1], [1, 1]),
+            (3, 2, [1, 2, 0, 1], [2, 1], [1, 1]),
+            (70, 4, [0; 4], [1, 2], [1, 2]),
+            // Some taps are nowhere inside the image.
+            (1, 1, [6, 7, 5, 4], [3, 2], [2, 3]),
         ] {
             let shape = Conv2d {
-                batch: 3,
+                batch,
                 channels: 4,
                 height: 6,
                 width: 5,
@@ -147,7 +239,7 @@ mod tests {
                 kernel: [3, 2],
                 stride,
                 pad,
-                dilation: [1, 1],
+                dilation,
                 groups,
             };
             let (x, w) = (
@@ -156,19 +248,23 @@ mod tests {
             );
             let mut z = vec![R::ZERO; shape.output_len()];
             conv2d_acc(&mut z, &x, &w, &shape);
-            let plane = shape.out_height() * shape.out_width();
-            let (a, b) = (
-                Galois::points(&mut prg, 8),
-                Galois::points(&mut prg, 3 * plane),
-            );
-            let sides = (filters(&a, &w, &shape), patches(&b, &x, &shape));
-            let outputs = planes(&a, &b, &z, plane);
-            assert_eq!(Galois::dot(&sides.0, &sides.1), outputs, "{shape:?}");
-            let sum = z.iter().enumerate().fold(Galois::ZERO, |sum, (i, z)| {
-                let (filter, at) = (i / plane % 8, i / (8 * plane) * plane + i % plane);
-                sum.add(a[filter].mul(b[at]).mul(Galois::embed(*z)))
+            let (height, width) = (shape.out_height(), shape.out_width());
+            let draw = |prg: &mut Prg, n| Galois::<R>::weights(prg, n);
+            let a = draw(&mut prg, shape.filters);
+            let (b, c) = (draw(&mut prg, shape.batch * height), draw(&mut prg, width));
+            let (sides, compressed) = same_everywhere(|| {
+                (
+                    (filters(&a, &w, &shape), patches([&b, &c], &x, &shape)),
+                    planes(&a, [&b, &c], &z, &shape),
+                )
             });
-            assert_eq!(outputs, sum);
+            assert_eq!(Galois::dot(&sides.0, &sides.1), compressed, "{shape:?}");
+            let sum = z.iter().enumerate().fold(Galois::ZERO, |sum, (i, z)| {
+                let (column, row, plane) = (i % width, i / width % height, i / width / height);
+                let (image, filter) = (plane / shape.filters, plane % shape.filters);
+                sum.add(times(*z, &[a[filter], b[image * height + row], c[column]]))
+            });
+            assert_eq!(compressed, sum);
         }
     }
 

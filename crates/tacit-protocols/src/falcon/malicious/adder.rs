@@ -63,7 +63,7 @@ impl<R: Ring> Falcon<R> {
         let made =
             Checks::<R>::multiply_alone::<Booleans>(&mut self.rss, SAVE, [&all, &all], &[0, 1, 2])?;
         let majority = made.product.map(|bits| BitRows::of_bits(rows, cols, bits));
-        self.record_alone::<Booleans>([all.clone(), all], made.kept);
+        self.record_alone::<Booleans>([all.clone(), all], Default::default(), made.kept);
         Ok(majority)
     }
 }

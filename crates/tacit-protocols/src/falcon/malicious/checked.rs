@@ -6,7 +6,7 @@ use tacit_algebra::Ring;
 
 use super::super::{Comparison, Options};
 use super::LIMIT;
-use super::gates::entries;
+use super::products::entries;
 use super::sign::products_of;
 use super::wraps::LEFT;
 use crate::call::Unverified;

@@ -9,13 +9,11 @@
 //! `z_j = x_{j+1} y_j - F(K_{j+1})` the one before knows `z_j`, the one after `F(K_{j+1})`. Of words such a
 //! product is one of integers, as one factor is a bit, and is checked as such.
 
-use tacit_algebra::extension::{
-    Binary, Extension, Galois, Integer, Integers, Tower, product_side, size_of_ring,
-};
-use tacit_algebra::{BatchMatMul, Bits, Buffer, Prg, Ring};
+use tacit_algebra::extension::{Binary, Extension, Galois, Integer, Integers, Tower, size_of_ring};
+use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::domain::Residues;
-use crate::bilinear::Bilinear;
+use super::products::Product;
 use crate::replicated::{Booleans, Domain, Rss, Words};
 
 /// A party's place in the proof of one party's messages.
@@ -109,9 +107,11 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
     /// Where those wait that a party multiplied alone.
     fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<<Self::Alone as Extension>::Base>>;
 
-    /// Products that parties multiplied alone, for their proofs.
+    /// Products that parties multiplied alone, for their proofs; `bits` says which components of words are bits,
+    /// which their proof takes less time for.
     fn gates_alone(
         operands: [Rss<Self::Vec>; 2],
+        bits: [Rss<bool>; 2],
         kept: Kept<Self::Vec>,
     ) -> Gates<<Self::Alone as Extension>::Base>;
 
@@ -213,8 +213,16 @@ impl<R: Ring> Verified<R> for Words<R> {
 
     /// As integers `z + F = x_{j+1} y_j + L c` with the carry `c = k xor t`, of which the right verifier
     /// knows the mask `k` and the left one `t`: `(z - L t) + (F - L k) = x_{j+1} y_j + (-2 L k) t`.
-    fn gates_alone(operands: [Rss<Buffer<R>>; 2], kept: Kept<Buffer<R>>) -> Gates<Integers> {
-        let [x, y] = operands.map(|x| x.map(Integers::of_words));
+    fn gates_alone(
+        [x, y]: [Rss<Buffer<R>>; 2],
+        [x_bits, y_bits]: [Rss<bool>; 2],
+        kept: Kept<Buffer<R>>,
+    ) -> Gates<Integers> {
+        let integers = |words: &Buffer<R>, bits: &bool| match bits {
+            true => Integers::of_bits(words.bit_rows(1).row_bits(0), 1),
+            false => Integers::of_words(words),
+        };
+        let (x, y) = (x.zip(&x_bits, integers), y.zip(&y_bits, integers));
         let bits = |x: Rss<Option<Bits>>| x.map(|bits| bits.clone().expect(ONCE));
         let (masks, carries) = (bits(kept.masks), bits(kept.carries));
         let times = |x: &Rss<Bits>, factor| x.map(|bits| Integers::of_bits(bits.clone(), factor));
@@ -241,7 +249,11 @@ impl<R: Ring> Verified<R> for Booleans {
         &mut pending.bits
     }
 
-    fn gates_alone(operands: [Rss<Bits>; 2], kept: Kept<Bits>) -> Gates<Bits> {
+    fn gates_alone(
+        operands: [Rss<Bits>; 2],
+        _bits: [Rss<bool>; 2],
+        kept: Kept<Bits>,
+    ) -> Gates<Bits> {
         one_term(operands, kept)
     }
 }
@@ -262,140 +274,12 @@ impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
         Self::ledger(pending)
     }
 
-    fn gates_alone(operands: [Rss<Buffer<u8>>; 2], kept: Kept<Buffer<u8>>) -> Gates<Buffer<u8>> {
+    fn gates_alone(
+        operands: [Rss<Buffer<u8>>; 2],
+        _bits: [Rss<bool>; 2],
+        kept: Kept<Buffer<u8>>,
+    ) -> Gates<Buffer<u8>> {
         one_term(operands, kept)
-    }
-}
-
-/// Matrix products or a convolution of ring elements, without their bias.
-pub(in crate::falcon) struct Product<R> {
-    map: Bilinear,
-    x: Rss<Buffer<R>>,
-    w: Rss<Buffer<R>>,
-    left: Buffer<R>,
-    right: Buffer<R>,
-}
-
-impl<R: Ring> Product<R> {
-    /// From the operands, the message received and the masks `F(K_i), F(K_{i+1})`.
-    pub fn new(
-        map: Bilinear,
-        x: Rss<Buffer<R>>,
-        w: Rss<Buffer<R>>,
-        received: &Buffer<R>,
-        masks: &Rss<Buffer<R>>,
-    ) -> Self {
-        let mut product = Buffer::zeros(map.outputs());
-        map.add_product(&mut product, &x.next, &w.next);
-        let left = received.add(&masks.next).sub(&product);
-        let right = masks.own.neg();
-        Product {
-            map,
-            x,
-            w,
-            left,
-            right,
-        }
-    }
-
-    /// Entries that the product adds to each vector of a proof.
-    pub fn size(&self) -> usize {
-        entries(&self.map)
-    }
-}
-
-/// Entries that a product adds to each vector of a proof; element-wise ones are gates instead.
-pub(super) fn entries(map: &Bilinear) -> usize {
-    match map {
-        Bilinear::Elementwise(_) => 0,
-        Bilinear::MatMul(shape) => 2 * shape.k,
-        Bilinear::BatchMatMul(shape) => 2 * shape.batch * shape.each.k,
-        Bilinear::Conv2d(shape) => 2 * shape.groups * (map.right() / shape.filters.max(1)),
-    }
-}
-
-/// Of one component: both operands compressed, that with the coins of rows or filters first.
-type Sides<R> = Box<dyn Fn(&[R], &[R]) -> [Vec<Galois<R>>; 2]>;
-
-/// The claim on the outputs of matrix products, and how their operands are compressed: with coins over
-/// the rows of all and over the columns of each.
-fn matrices<R: Ring>(
-    prg: &mut Prg,
-    claim: impl Fn(&dyn Fn(&[R]) -> Galois<R>) -> Galois<R>,
-    shape: BatchMatMul,
-) -> (Galois<R>, Sides<R>) {
-    let a = Galois::points(prg, shape.batch * shape.each.m);
-    let b = Galois::points(prg, shape.each.n);
-    let claim = claim(&|z| product_side::outputs(&a, &b, z));
-    let sides = move |x: &[R], w: &[R]| {
-        [
-            product_side::left(&a, x, shape),
-            product_side::right(&b, w, shape),
-        ]
-    };
-    (claim, Box::new(sides))
-}
-
-/// What all outputs of a product come down to: a claim, and the two vectors of whose inner
-/// product it is one; a role has only those that it knows.
-pub(super) struct Compressed<K> {
-    pub claim: K,
-    pub u: Vec<K>,
-    pub v: Vec<K>,
-}
-
-/// Something that coins compress to an inner product over `K`.
-pub(super) trait Compress<K> {
-    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<K>;
-}
-
-impl<R: Ring> Compress<Galois<R>> for Product<R> {
-    /// With coins `a_o` over rows or filters and `b_p` over columns or positions:
-    /// `sum a_o b_p (x_{j+1} w_j + x_j w_{j+1})_{o,p} = <a^T x_{j+1}, w_j b> + <w_{j+1} b, a^T x_j>`.
-    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<Galois<R>> {
-        let claimed = match role {
-            Role::Prover => None,
-            Role::Left => Some(&self.left),
-            Role::Right => Some(&self.right),
-        };
-        let claim = |sum: &dyn Fn(&[R]) -> Galois<R>| claimed.map_or(Galois::ZERO, |z| sum(z));
-        let (claim, sides): (_, Sides<R>) = match self.map {
-            Bilinear::Elementwise(_) => unreachable!("element-wise products are gates"),
-            Bilinear::MatMul(each) => matrices(prg, claim, BatchMatMul { batch: 1, each }),
-            Bilinear::BatchMatMul(shape) => matrices(prg, claim, shape),
-            Bilinear::Conv2d(shape) => {
-                let plane = shape.out_height() * shape.out_width();
-                let a = Galois::points(prg, shape.filters);
-                let b = Galois::points(prg, shape.batch * plane);
-                let claim = claim(&|z| product_side::planes(&a, &b, z, plane));
-                let sides = move |x: &[R], w: &[R]| {
-                    [
-                        product_side::filters(&a, w, &shape),
-                        product_side::patches(&b, x, &shape),
-                    ]
-                };
-                (claim, Box::new(sides))
-            }
-        };
-        let mut out = Compressed {
-            claim,
-            u: Vec::new(),
-            v: Vec::new(),
-        };
-        if role != Role::Left {
-            let (x, w) = match role {
-                Role::Prover => (&self.x.next, &self.w.next),
-                _ => (&self.x.own, &self.w.own),
-            };
-            out.u = sides(x, w).concat();
-        }
-        if role != Role::Right {
-            let (x, w): (&Buffer<R>, &Buffer<R>) =
-                (role.component(&self.x), role.component(&self.w));
-            let [a, b] = sides(x, w);
-            out.v = [b, a].concat();
-        }
-        out
     }
 }
 

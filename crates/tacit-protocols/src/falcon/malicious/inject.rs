@@ -89,14 +89,18 @@ impl<R: Ring> Falcon<R> {
         // x_0 y_2 = a_0 c_2 and x_2 y_1 = c_2 a_1, beside x_1 y_0 = c_1 c_0.
         let (x, y) = (with(id, 0, &a, c), with(id, 1, &a, c));
         let second = alone(&mut self.rss, second_product::<D>(), [&x, &y], &[1, 2])?;
-        self.record_alone::<D>([x, y], first.kept.or(second.kept));
+        // All components are bits but those of a.
+        let (word, bit) = ([false; 2].into(), [true; 2].into());
+        let bits = [0, 1].map(|j| with(id, j, &word, &bit));
+        self.record_alone::<D>([x, y], bits, first.kept.or(second.kept));
         Ok(second.product)
     }
 
-    /// Keeps what every party multiplied alone.
+    /// Keeps what every party multiplied alone; `bits` as [`Verified::gates_alone`] has them.
     pub(super) fn record_alone<D: Verified<R>>(
         &mut self,
         operands: [Rss<D::Vec>; 2],
+        bits: [Rss<bool>; 2],
         kept: Kept<D::Vec>,
     ) {
         let checks = self
@@ -104,7 +108,7 @@ impl<R: Ring> Falcon<R> {
             .as_mut()
             .expect("only malicious security records");
         checks.called(MULTIPLIED_ALONE, &D::len(&operands[0].own).to_string());
-        D::alone(&mut checks.pending).push(D::gates_alone(operands, kept));
+        D::alone(&mut checks.pending).push(D::gates_alone(operands, bits, kept));
         checks.dirty = true;
     }
 }

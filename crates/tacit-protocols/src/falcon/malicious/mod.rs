@@ -10,7 +10,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `gates.rs` | what is recorded of products |
+//! | `gates.rs`, `products.rs` | what is recorded of products: element by element, and of matrices |
 //! | `portions.rs` | the gates of a proof, a portion at a time |
 //! | `proof.rs`, `counted.rs` | one inner-product proof; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
@@ -35,6 +35,7 @@ pub(super) mod gates;
 mod inject;
 mod open;
 mod portions;
+mod products;
 mod proof;
 pub(super) mod sign;
 mod times;

@@ -15,10 +15,11 @@ use tacit_algebra::extension::Extension;
 use tacit_algebra::{Buffer, Ring};
 
 use super::super::Falcon;
+use super::Checks;
 use super::defences::Defence;
 use super::gates::{Kept, Verified};
+use super::products::Product;
 use super::verify::cheating;
-use super::{Checks, gates::Product};
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::machine::{Audience, Operand};

@@ -37,8 +37,9 @@ use tacit_algebra::extension::Extension;
 
 use super::coins::Draw;
 use super::defences::{Defence, Defences};
-use super::gates::{Compress, Role, Terms};
+use super::gates::{Role, Terms};
 use super::portions::{Folded, Shape, Span, Theta, add};
+use super::products::Compress;
 
 /// What a proof is about.
 pub(super) struct Statement<K: Extension> {

@@ -53,8 +53,9 @@ impl<R: Ring> Falcon<R> {
             own: at(id + 1).own.clone(),
             next: at(id + 2).next.clone(),
         };
-        self.record_alone::<Words<R>>([bits.clone(), by_first], first);
-        self.record_alone::<Words<R>>([by_second, bits], second);
+        let are_bits = |of: [bool; 2]| of.map(|own| Rss { own, next: own });
+        self.record_alone::<Words<R>>([bits.clone(), by_first], are_bits([true, false]), first);
+        self.record_alone::<Words<R>>([by_second, bits], are_bits([false, true]), second);
         Ok(sum)
     }
 

@@ -6,8 +6,9 @@ use tacit_algebra::{BatchMatMul, Bits, Buffer, Conv2d, MatMul, Prg, Ring, vec};
 
 use super::super::Checks;
 use super::super::defences::Defence;
-use super::super::gates::{Gates, Pending, Product, Terms, Verified};
+use super::super::gates::{Gates, Pending, Terms, Verified};
 use super::super::portions::portion;
+use super::super::products::Product;
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::falcon::domain::Residues;

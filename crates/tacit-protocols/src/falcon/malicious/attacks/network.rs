@@ -7,7 +7,8 @@ use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::{COIN, Coin};
 use super::super::defences::{Defence, Defences};
-use super::super::gates::{Gates, Pending, Product, Terms};
+use super::super::gates::{Gates, Pending, Terms};
+use super::super::products::Product;
 use super::shadow::{Correction, correct};
 use super::steps::{COINS, LAST, SHARES};
 use super::{BUSY, Ended, LONG, Tally, against, tally};
