@@ -21,7 +21,7 @@ wheel: $(VENV)/.made ## build the wheel of this machine's kind, stripped, in dis
 test: test-rust test-python ## run every test, and the commands of the README
 
 test-rust:
-	cargo test --release --workspace --exclude tacit-py
+	cargo test --release --workspace
 
 test-python: $(VENV)/.test
 	$(BIN)/python -m pytest
@@ -34,7 +34,7 @@ check: $(VENV)/.lint ## formats, lints and the tests inside the crates, while wo
 	cargo test --release --workspace --exclude tacit-py --exclude tacit-sirnn --lib --quiet
 
 test-long: ## signs and truncations of ten times as many values, views with every owner of the secrets (minutes)
-	cargo test --release --workspace --exclude tacit-py --test protocols --test conformance -- --ignored --skip tampering
+	cargo test --release --workspace --test protocols --test conformance -- --ignored --skip tampering
 
 lint: $(VENV)/.lint ## check formatting and lints, warnings denied
 	cargo fmt --check
