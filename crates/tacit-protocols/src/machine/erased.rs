@@ -17,17 +17,17 @@ use crate::portions::Ahead;
 pub struct Handle(Arc<dyn Any + Send + Sync>);
 
 /// What a handle may be of.
-pub trait Held: Clone + Send + Sync + 'static {}
+pub trait Handled: Clone + Send + Sync + 'static {}
 
-impl<T: Clone + Send + Sync + 'static> Held for T {}
+impl<T: Clone + Send + Sync + 'static> Handled for T {}
 
 impl Handle {
     /// The share lies there as an operand, as which products take it without a copy.
-    pub(crate) fn new<T: Held>(share: T) -> Self {
+    pub(crate) fn new<T: Handled>(share: T) -> Self {
         Handle(Arc::new(Operand::Secret(share)))
     }
 
-    fn operand<T: Held>(&self) -> &Operand<T> {
+    fn operand<T: Handled>(&self) -> &Operand<T> {
         self.0.downcast_ref().expect("a share of this machine")
     }
 
@@ -35,7 +35,7 @@ impl Handle {
     ///
     /// # Panics
     /// If its machine has shares of another type.
-    pub fn get<T: Held>(&self) -> &T {
+    pub fn get<T: Handled>(&self) -> &T {
         let Operand::Secret(share) = self.operand() else {
             unreachable!("a handle is of a share");
         };
@@ -43,7 +43,7 @@ impl Handle {
     }
 
     /// The share itself, copied only where others hold it, too.
-    fn take<T: Held>(self) -> T {
+    fn take<T: Handled>(self) -> T {
         let whole = self.0.downcast::<Operand<T>>();
         match Arc::unwrap_or_clone(whole.expect("a share of this machine")) {
             Operand::Secret(share) => share,
@@ -142,18 +142,21 @@ calls! {
 }
 
 /// A machine that can be hidden.
-pub trait Hidden: Machine<Share: Held, Bits: Held> + Send {}
+pub trait Hidden: Machine<Share: Handled, Bits: Handled> + Send {}
 
-impl<M: Machine<Share: Held, Bits: Held> + Send> Hidden for M {}
+impl<M: Machine<Share: Handled, Bits: Handled> + Send> Hidden for M {}
 
 /// What makes values once, as what a trait without type parameters may call.
+///
+/// # Panics
+/// If a machine asks twice: the second values would be none.
 fn once<T>(make: impl FnOnce() -> Vec<T>) -> impl FnMut() -> Vec<T> {
     let mut make = Some(make);
-    move || make.take().map(|make| make()).unwrap_or_default()
+    move || make.take().expect("values are asked for once")()
 }
 
 /// The operand of a handle's share where it lies; of public values one beside it, in `place`.
-fn operand<'a, S: Held>(
+fn operand<'a, S: Handled>(
     given: &'a Operand<Handle>,
     place: &'a mut Option<Operand<S>>,
 ) -> &'a Operand<S> {
