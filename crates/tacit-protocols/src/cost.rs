@@ -111,6 +111,11 @@ pub trait CostModel: Sync {
     fn native(&self, _function: &Elementary) -> bool {
         false
     }
+    /// Nanoseconds, roughly and of no machine in particular, that the product of a call takes where it is one of
+    /// encrypted numbers: bytes do not tell them. None of other calls.
+    fn encrypted(&self, _call: &Call) -> Option<f64> {
+        None
+    }
     /// Whether tensors have widths of their own.
     fn mixed(&self) -> bool {
         false

@@ -3,6 +3,7 @@
 use tacit_conformance::mixed::*;
 use tacit_conformance::views::{Look, Sharing, Words};
 use tacit_conformance::{Subject, arithmetic, cost, places, views, wire};
+use tacit_net::LinkModel;
 use tacit_net::Party;
 use tacit_protocols::Error;
 use tacit_protocols::machine::Erased;
@@ -19,6 +20,7 @@ fn sirnn_over(bits: u32) -> SirnnOver {
         sign_bits: bits,
         kind: ot::Kind::default(),
         products: Products::default(),
+        link: LinkModel::LOCAL,
     })
 }
 
@@ -80,6 +82,7 @@ fn what_is_sent_is_of_the_wire_version() {
             sign_bits: 64,
             kind,
             products: Products::default(),
+            link: LinkModel::LOCAL,
         };
         let name = format!("wire/sirnn-{}.txt", format!("{kind:?}").to_lowercase());
         let letters = |c: char| c.is_ascii_alphanumeric() || "-./".contains(c);
@@ -150,6 +153,7 @@ fn declared_equals_metered_between_two_parties() {
                 sign_bits,
                 kind,
                 products: Products::default(),
+                link: LinkModel::LOCAL,
             };
             cost::declared_equals_metered(&SirnnOver(options), call);
         }

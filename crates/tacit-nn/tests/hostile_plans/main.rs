@@ -204,6 +204,7 @@ fn sirnn(plan: &Plan) -> Options {
         sign_bits: plan.compare_bits,
         kind: Kind::SoftSpoken { k: 2 },
         products: Products::Auto,
+        link: LinkModel::LOCAL,
     }
 }
 

@@ -24,7 +24,7 @@ options! {
             ("silent", Kind::Silent),
         ],
         /// How matrix products and convolutions are computed: by oblivious transfers (ot), by encryption
-        /// under ring learning with errors (rlwe), or by whichever sends less (auto).
+        /// under ring learning with errors (rlwe), or by whichever takes less time on the network (auto).
         products: Products = [
             ("auto", Products::Auto),
             ("ot", Products::Ot),
@@ -70,6 +70,7 @@ impl Options {
             sign_bits: instance.compare_bits,
             kind: self.ot,
             products: self.products,
+            link: instance.link,
         }
     }
 }

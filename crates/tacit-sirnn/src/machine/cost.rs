@@ -9,7 +9,7 @@ use tacit_protocols::machine::{Call, CostModel};
 use tacit_protocols::math::Elementary;
 use tacit_protocols::{Cost, Error};
 
-use super::encrypted::{Product, wanted};
+use super::encrypted::Product;
 use super::native::Native;
 use super::{Options, Sirnn, Tensor};
 use crate::PARTIES;
@@ -25,7 +25,7 @@ const KEY_COPIES: u64 = 6;
 
 /// The machine's declared cost.
 #[derive(Clone, Copy, Debug)]
-pub struct SirnnCost(Options);
+pub struct SirnnCost(pub(super) Options);
 
 impl SirnnCost {
     /// The cost of a run.
@@ -120,6 +120,11 @@ impl CostModel for SirnnCost {
         Native::of(function).is_some()
     }
 
+    fn encrypted(&self, call: &Call) -> Option<f64> {
+        let product = Product::of(call, self.0.bits)?;
+        Some(product.directions() * self.way(&product)?.computing())
+    }
+
     fn mixed(&self) -> bool {
         true
     }
@@ -145,7 +150,7 @@ impl CostModel for SirnnCost {
         let (mut known, mut sum) = (Wanted::default(), Cost::each(PARTIES, 0, 0));
         for calls in portions {
             let mut sent = [0; PARTIES];
-            let wanted = wanted(calls, self.0.bits, self.0.products);
+            let wanted = self.wanted(calls);
             for ((known, wanted), sent) in known.iter_mut().zip(wanted).zip(&mut sent) {
                 for (set, levels) in wanted {
                     if known.get(&set).is_none_or(|has| *has < levels) {
@@ -164,7 +169,7 @@ impl CostModel for SirnnCost {
     /// Of a product of encrypted numbers what its ciphertexts take.
     fn workspace(&self, call: &Call) -> u64 {
         let product = Product::of(call, self.0.bits);
-        let way = product.and_then(|product| product.way(self.0.products));
+        let way = product.and_then(|product| self.way(&product));
         self.stored(call) + way.map_or(0, |way| way.memory())
     }
 }

@@ -1,10 +1,10 @@
-//! Linear layers by encryption instead of transfers, where that sends less (docs/spec/rlwe.md).
+//! Linear layers by encryption instead of transfers, where that takes less time (docs/spec/rlwe.md).
 
 use tacit_algebra::vec;
 use tacit_protocols::Error;
 use tacit_protocols::machine::{Bilinear, Call};
 
-use super::{Sirnn, Tensor};
+use super::{Options, Sirnn, SirnnCost, Tensor};
 use crate::convert::Msb;
 use crate::engine::{Encrypted, Wanted, Way};
 use crate::multiply::transfer_bits;
@@ -13,7 +13,7 @@ use crate::{PARTIES, Shared};
 /// How products whose factors lie at different parties are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Products {
-    /// By whichever sends less.
+    /// By whichever takes less time on the network, as roughly told.
     #[default]
     Auto,
     /// By oblivious transfers.
@@ -22,9 +22,14 @@ pub enum Products {
     Rlwe,
 }
 
-/// Bytes that encryption has to save in a product to be chosen: its keys have to be sent once a
-/// session.
-const WORTH: usize = 1 << 19;
+/// Bytes of keys that a product by encryption is charged with: those of a session serve all of its products.
+const KEYS: usize = 1 << 19;
+
+/// The most bits a second that a network is taken to have: of one that is not emulated nothing is known.
+const FASTEST: u64 = 1_000_000_000;
+
+/// Nanoseconds that a byte of transfers takes to compute, roughly.
+const TRANSFER: f64 = 3.0;
 
 /// A product: its map, who knows the right factor, and bits of both factors and of the result.
 #[derive(Clone, Copy)]
@@ -59,45 +64,75 @@ impl Product {
         [0, 1].map(|id| self.known_to != Some(id))
     }
 
-    /// How it is computed by encryption, if it is.
-    pub fn way(&self, products: Products) -> Option<Way> {
-        let [left, right, bits] = self.bits;
-        if products == Products::Ot || bits < 2 {
-            return None;
-        }
+    /// How many parties encrypt.
+    pub fn directions(&self) -> f64 {
+        self.from().iter().filter(|from| **from).count() as f64
+    }
+
+    fn encrypted(&self) -> Encrypted {
+        let [_, right, bits] = self.bits;
         let own = match self.known_to {
             Some(_) => right.min(bits),
             None => bits,
         };
-        let way = Encrypted {
+        Encrypted {
             map: self.map,
             bits,
             size: 1 << (own - 1),
         }
-        .way()?;
-        let directions = self.from().iter().filter(|from| **from).count();
-        let sent = || way.bytes().iter().sum::<usize>() * directions;
-        let transfers = || transfer_bits(&self.map, [left, right], bits) / 8 * directions;
-        (products == Products::Rlwe || sent() + WORTH <= transfers()).then_some(way)
     }
 }
 
-/// The keys that the calls take.
-pub(super) fn wanted(calls: &[Call], ring: u32, products: Products) -> Wanted {
-    let mut wanted = Wanted::default();
-    for product in calls.iter().filter_map(|call| Product::of(call, ring)) {
-        let Some(way) = product.way(products) else {
-            continue;
+impl SirnnCost {
+    /// How a product is computed by encryption, if it is.
+    pub(super) fn way(&self, product: &Product) -> Option<Way> {
+        let [left, right, bits] = product.bits;
+        let products = self.0.products;
+        if products == Products::Ot || bits < 2 {
+            return None;
+        }
+        let byte = self.0.byte();
+        let way = product.encrypted().way(byte)?;
+        let directions = product.directions();
+        let encrypted = || directions * way.nanoseconds(byte) + byte * KEYS as f64;
+        let transfers = || {
+            let bytes = transfer_bits(&product.map, [left, right], bits) as f64 / 8.0;
+            directions * bytes * (TRANSFER + byte)
         };
-        let (set, levels) = way.keys();
-        for (wanted, from) in wanted.iter_mut().zip(product.from()) {
-            if from {
-                let most = wanted.entry(set).or_default();
-                *most = levels.max(*most);
+        (products == Products::Rlwe || encrypted() < transfers()).then_some(way)
+    }
+
+    /// The keys that the calls take.
+    pub(super) fn wanted(&self, calls: &[Call]) -> Wanted {
+        let mut wanted = Wanted::default();
+        for product in calls
+            .iter()
+            .filter_map(|call| Product::of(call, self.0.bits))
+        {
+            let Some(way) = self.way(&product) else {
+                continue;
+            };
+            let (set, levels) = way.keys();
+            for (wanted, from) in wanted.iter_mut().zip(product.from()) {
+                if from {
+                    let most = wanted.entry(set).or_default();
+                    *most = levels.max(*most);
+                }
             }
         }
+        wanted
     }
-    wanted
+}
+
+impl Options {
+    /// Nanoseconds that a byte takes on the network.
+    fn byte(&self) -> f64 {
+        let rate = self
+            .link
+            .rate
+            .map_or(FASTEST, |rate| rate.clamp(1, FASTEST));
+        8e9 / rate as f64
+    }
 }
 
 impl Sirnn {
@@ -140,5 +175,61 @@ impl Sirnn {
         let above = self.engine.add_public(x, quarter);
         let wide = self.engine.zero_extend(&above, bits, &Msb::Public(false))?;
         Ok(self.engine.add_public(&wide, quarter.wrapping_neg()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tacit_algebra::MatMul;
+    use tacit_net::LinkModel;
+    use tacit_protocols::machine::CostModel;
+
+    use super::*;
+    use crate::ot;
+
+    /// Bytes and nanoseconds of a product with `m` rows, of the way that it goes on a network of so many megabits a
+    /// second, if it goes encrypted.
+    fn chosen(m: usize, mbps: Option<u64>) -> Option<(u64, f64)> {
+        let link = LinkModel {
+            rtt: Duration::ZERO,
+            rate: mbps.map(|mbps| mbps * 1_000_000),
+        };
+        let cost = SirnnCost::new(Options {
+            bits: 64,
+            sign_bits: 64,
+            kind: ot::Kind::default(),
+            products: Products::Auto,
+            link,
+        });
+        let shape = MatMul { m, k: 784, n: 128 };
+        let mut call = Call::product(Bilinear::MatMul(shape), 0);
+        if let Call::Product { known_to, bits, .. } = &mut call {
+            (*known_to, *bits) = (Some(0), Some([18, 13, 37, 37]));
+        }
+        let bytes = cost.online(&call).bytes.iter().sum();
+        Some((bytes, CostModel::encrypted(&cost, &call)?))
+    }
+
+    /// The slower the network, the fewer bytes a way sends, by more computing; where nothing is known of it, it
+    /// counts as one of 1 Gbit/s.
+    #[test]
+    fn ways_are_chosen_by_the_network() {
+        assert_eq!(chosen(0, None), None, "nothing to encrypt");
+        let mut differ = 0;
+        for m in [1, 4, 16, 64] {
+            let ways = [1, 100, 1000].map(|mbps| chosen(m, Some(mbps)).expect("it goes encrypted"));
+            assert!(
+                ways.is_sorted_by(|slow, fast| slow.0 <= fast.0 && slow.1 >= fast.1),
+                "{m}: {ways:?}"
+            );
+            differ += usize::from(ways[0] != ways[2]);
+        }
+        assert!(differ > 1, "{differ}");
+        for m in [1, 16] {
+            let known = chosen(m, Some(1000));
+            assert_eq!([chosen(m, None), chosen(m, Some(5000))], [known; 2]);
+        }
     }
 }

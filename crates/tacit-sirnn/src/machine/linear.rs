@@ -84,7 +84,7 @@ impl Sirnn {
             known_to: w.owner,
             bits: [bits; 3],
         };
-        if let Some(way) = product.way(self.products) {
+        if let Some(way) = self.cost.way(&product) {
             return self.encrypted_product(x, w, &product, &way);
         }
         let (x, shared) = (x.shared(), w.shared());

@@ -5,8 +5,8 @@
 //! other's summand is 0; products with it take one cross term instead of two. Signs are exact, of
 //! no more bits than hold every compared value, and truncations use that a value is below a quarter
 //! of the ring: `x + 2^(bits - 2)` has a known most significant bit, so that no wrap of the whole
-//! width is computed. Linear layers are products of encrypted numbers where that sends less than
-//! transfers: `encrypted.rs`. A tensor may also have fewer bits than the ring: `width.rs`.
+//! width is computed. Linear layers are products of encrypted numbers where that takes less time
+//! than transfers: `encrypted.rs`. A tensor may also have fewer bits than the ring: `width.rs`.
 
 mod cost;
 mod demand;
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tacit_algebra::{Bits, vec};
-use tacit_net::{Party, Phase};
+use tacit_net::{LinkModel, Party, Phase};
 use tacit_protocols::Error;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved,
@@ -51,6 +51,8 @@ pub struct Options {
     pub kind: Kind,
     /// How products are computed.
     pub products: Products,
+    /// The network between the parties, by which [`Products::Auto`] chooses.
+    pub link: LinkModel,
 }
 
 /// One party's end of SiRnn over `Z_2^bits`.
@@ -59,7 +61,6 @@ pub struct Sirnn {
     ahead: Ahead,
     bits: u32,
     sign_bits: u32,
-    products: Products,
     plan: Plan,
     cost: SirnnCost,
 }
@@ -83,7 +84,6 @@ impl Sirnn {
             ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
-            products: options.products,
             plan: Plan::Steps(VecDeque::new()),
             cost: SirnnCost::new(options),
         })
@@ -99,7 +99,6 @@ impl Sirnn {
             ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
-            products: options.products,
             plan: Plan::Counting,
             cost: SirnnCost::new(options),
         }
@@ -188,7 +187,7 @@ impl Machine for Sirnn {
         let ots = self.cost.ots(calls)?;
         let (ring, signs) = (self.bits, self.sign_bits);
         self.plan.add(calls, Widths { ring, signs });
-        let keys = encrypted::wanted(calls, ring, self.products);
+        let keys = self.cost.wanted(calls);
         self.party().set_phase(Phase::Setup);
         self.engine.exchange_keys(&keys)?;
         self.party().set_phase(Phase::Offline);

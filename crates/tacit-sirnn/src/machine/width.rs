@@ -88,7 +88,7 @@ impl Sirnn {
                     known_to: w.owner,
                     bits: [x.bits, w.bits, bits],
                 };
-                if let Some(way) = product.way(self.products) {
+                if let Some(way) = self.cost.way(&product) {
                     let product = self.encrypted_product(x, w, &product, &way)?;
                     return Ok(self.with_bias(product, bias, map));
                 }

@@ -21,7 +21,7 @@ fn way() -> Way {
         bits: BITS,
         size: 1 << 7,
     };
-    encrypted.way().expect("there is one")
+    encrypted.way(80.0).expect("there is one")
 }
 
 /// Party 1 encrypts, party 0 knows the right factor: both parties' shares.

@@ -38,16 +38,14 @@ pub(crate) struct Way {
 }
 
 /// Rough times on one core with AVX-512, in nanoseconds, to choose among ways: of a transform modulo
-/// one prime, of a product of a ciphertext modulo one prime, of an automorphism, of a byte on a
-/// network of 100 megabits.
+/// one prime, of a product of a ciphertext modulo one prime, of an automorphism.
 const TRANSFORM: f64 = 9e3;
 const PRODUCT: f64 = 4e3;
 const SWITCH: f64 = 400e3;
-const BYTE: f64 = 80.0;
 
 impl Encrypted {
-    /// The quickest way on a network of 100 megabits, if there is one at all.
-    pub(crate) fn way(&self) -> Option<Way> {
+    /// The quickest way on a network on which a byte takes so many nanoseconds, if there is one at all.
+    pub(crate) fn way(&self, byte: f64) -> Option<Way> {
         let sizes = Sizes::of(&self.map)?;
         let mut best: Option<(f64, Way)> = None;
         let widest = sizes.channels.next_power_of_two().ilog2().min(WIDEST);
@@ -57,7 +55,7 @@ impl Encrypted {
                     let Some(way) = self.cut(sizes, width, side, levels) else {
                         continue;
                     };
-                    let time = way.nanoseconds();
+                    let time = way.nanoseconds(byte);
                     if best.is_none_or(|(least, _)| time < least) {
                         best = Some((time, way));
                     }
@@ -184,8 +182,13 @@ impl Way {
         ((64 << 20) / each).clamp(1, self.blocks)
     }
 
-    /// Roughly how long it takes, to choose among ways.
-    fn nanoseconds(&self) -> f64 {
+    /// Roughly how long it takes on a network on which a byte takes so many nanoseconds, to choose among ways.
+    pub(crate) fn nanoseconds(&self, byte: f64) -> f64 {
+        self.computing() + byte * self.about_bytes()
+    }
+
+    /// Nanoseconds of one core for both parties' computing, roughly.
+    pub(crate) fn computing(&self) -> f64 {
         let (count, ..) = Parameters::prime_bits(self.set);
         let [primes, blocks] = [count, self.blocks].map(|n| n as f64);
         let filters = (self.sizes.groups * self.channel_blocks() * self.polys()) as f64;
@@ -199,13 +202,16 @@ impl Way {
             }
         };
         let transforms = filters * rounds + 2.0 * self.inputs() as f64 + 8.0 * answers;
+        primes * (transforms * TRANSFORM + filters * blocks * PRODUCT) + switches * SWITCH
+    }
+
+    /// The bytes of both parties, but for how the results of a block are laid out.
+    fn about_bytes(&self) -> f64 {
+        let answers = (self.sizes.groups * self.packs() * self.blocks) as f64;
         let degree = self.cut.degree as f64;
-        let answer_bytes = answers * degree * f64::from(self.bits + 14) / 8.0;
+        let halves = answers * degree * f64::from(self.bits + 14) / 8.0;
         let out = (self.need.opened as f64) * f64::from(self.bits + 3) / 8.0;
-        let bytes = (self.inputs() * self.input_len()) as f64 + answer_bytes + out;
-        primes * (transforms * TRANSFORM + filters * blocks * PRODUCT)
-            + switches * SWITCH
-            + bytes * BYTE
+        (self.inputs() * self.input_len()) as f64 + halves + out
     }
 }
 
@@ -245,7 +251,7 @@ mod tests {
                 bits: 37,
                 size: 1 << 13,
             };
-            let way = encrypted.way().expect("there is one");
+            let way = encrypted.way(80.0).expect("there is one");
             let right = vec![-(1i64 << 13); map.right()];
             let met = |index| {
                 let channels = 0..way.channel_blocks();
@@ -272,7 +278,7 @@ mod tests {
                 matrix(3, 1, 1),
                 matrix(512, 768, 3072),
             ] {
-                let Some(way) = (Encrypted { map, bits, size }).way() else {
+                let Some(way) = (Encrypted { map, bits, size }).way(80.0) else {
                     continue;
                 };
                 let flood = way.need.flood(&Parameters::standard(way.set));
@@ -306,7 +312,7 @@ mod tests {
                 bits: 37,
                 size: 1,
             };
-            assert!(encrypted.way().is_none());
+            assert!(encrypted.way(80.0).is_none());
         }
     }
 }
