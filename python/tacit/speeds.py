@@ -12,7 +12,7 @@ from typing import Any
 from . import _tacit
 from .options import to_json
 
-FORMAT = 2
+FORMAT = 3
 """Of what is kept; raised when a measurement is told in other words."""
 
 # What is of a network or of one run only; the measurement is between threads, without a network.

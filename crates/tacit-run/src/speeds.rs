@@ -22,6 +22,8 @@ pub enum Kind {
     Product,
     /// Products of matrices and convolutions, where all that they take is told by bytes.
     Matrix,
+    /// Products of encrypted numbers, told by what the protocol roughly expects of them.
+    Encrypted,
     /// Truncations.
     Truncate,
     /// Signs.
@@ -43,6 +45,7 @@ impl Kind {
     pub fn of(call: &Call, model: &dyn CostModel) -> Option<Kind> {
         let is_matrix = |map: &Bilinear| !matches!(map, Bilinear::Elementwise(_));
         Some(match call {
+            Call::Product { .. } if model.encrypted(call).is_some() => Kind::Encrypted,
             Call::Product { map, .. } if model.mixed() && is_matrix(map) => Kind::Matrix,
             Call::Product { .. } => Kind::Product,
             Call::Truncate { .. } => Kind::Truncate,
@@ -179,6 +182,7 @@ impl Part {
         }
         let size = match call {
             Call::Product { map, .. } if kind == Kind::Product => map.outputs() as f64,
+            Call::Product { .. } if kind == Kind::Encrypted => model.encrypted(call)?,
             // Of transfers bytes alone tell.
             Call::Product { .. } | Call::Function { .. } => bytes,
             Call::Truncate { n, .. }
@@ -193,6 +197,32 @@ impl Part {
         };
         Some(Part { kind, size, bytes })
     }
+}
+
+/// Calls whose computing is told by one size each: the truncation of a product of encrypted numbers by itself.
+fn apart<'a>(calls: &'a [Call], model: &'a dyn CostModel) -> impl Iterator<Item = Call> + 'a {
+    calls.iter().flat_map(|call| {
+        let mut product = *call;
+        let truncation = match &mut product {
+            Call::Product {
+                map, trunc, bits, ..
+            } if model.encrypted(call).is_some() => {
+                let n = map.outputs();
+                let trunc = std::mem::take(trunc);
+                let from = bits.map(|[.., product, result]| [product, result]);
+                if let Some([.., product, result]) = bits {
+                    *result = *product;
+                }
+                (trunc > 0 || from.is_some()).then_some(Call::Truncate {
+                    n,
+                    trunc,
+                    bits: from,
+                })
+            }
+            _ => None,
+        };
+        [Some(product), truncation].into_iter().flatten()
+    })
 }
 
 fn total(bytes: &[u64]) -> f64 {
@@ -216,9 +246,8 @@ impl Work {
         };
         Work {
             rounds,
-            parts: calls
-                .iter()
-                .filter_map(|call| Part::online(call, model))
+            parts: apart(calls, model)
+                .filter_map(|call| Part::online(&call, model))
                 .collect(),
             products: calls.iter().filter_map(product).collect(),
         }
@@ -228,9 +257,8 @@ impl Work {
     pub fn offline(calls: &[Call], model: &dyn CostModel, rounds: u32) -> Self {
         Work {
             rounds,
-            parts: calls
-                .iter()
-                .filter_map(|call| Part::offline(call, model))
+            parts: apart(calls, model)
+                .filter_map(|call| Part::offline(&call, model))
                 .collect(),
             products: Vec::new(),
         }

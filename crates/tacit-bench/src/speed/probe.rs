@@ -121,6 +121,7 @@ impl Probe {
                 Kind::Matrix,
                 of(&|n| What::Product(matrix(n.div_ceil(256)))),
             ));
+            kinds.extend(Probe::encrypted(instance)?);
         }
         let format = Format::new(instance.width, trunc).map_err(Error::from)?;
         let sigmoid = Elementary::new(format, Function::Sigmoid);
@@ -128,6 +129,23 @@ impl Probe {
             kinds.push((Kind::Function, of(&|n| What::Function(n, sigmoid))));
         }
         Ok(kinds)
+    }
+
+    /// Products of encrypted numbers, where the settings have some, after a single product.
+    fn encrypted(instance: &Instance) -> Result<Option<(Kind, Vec<Probe>)>, Error> {
+        let model = instance.cost()?;
+        let exact = |m, k, n| Probe {
+            what: What::Product(Bilinear::MatMul(MatMul { m, k, n })),
+            trunc: 0,
+        };
+        let mut sizes = vec![exact(1, 1, 1)];
+        for probe in [1, 16, 128].map(|m| exact(m, 256, 128)) {
+            let [calls, _] = probe.calls(instance)?;
+            if calls.iter().any(|call| model.encrypted(call).is_some()) {
+                sizes.push(probe);
+            }
+        }
+        Ok((sizes.len() > 1).then_some((Kind::Encrypted, sizes)))
     }
 
     /// Pairs of products whose multiplications tell their rates: matrices, and convolutions.
