@@ -41,7 +41,16 @@ from .measure.truncation import analyze_truncation, check_plot
 from .model import Model, compile
 from .operating.commands import add_operating
 from .options import to_json
-from .planning import AUTO, compare, counted, memory_words, named, of_any, planned_costs
+from .planning import (
+    AUTO,
+    compare,
+    counted,
+    memory_words,
+    named,
+    of_any,
+    planned_costs,
+    quickest,
+)
 from .protocols import OPTIONS
 from .report import Report
 from .serving.commands import add_serving
@@ -208,7 +217,7 @@ def planned(args: argparse.Namespace) -> Model:
     model = _compiled(args, None if is_open else args.protocol)
     if args.protocol == AUTO and not getattr(args, "compare", False):
         with progress_bar() as progress:
-            best = compare(model, args.batch or 1, **of_any(where(args)), progress=progress).best
+            best = quickest(model, args.batch or 1, progress=progress, **of_any(where(args)))
         vars(args).update(best)
         notice(f"takes {named(best)}, the quickest that can run this model as asked")
         model = _compiled(args, args.protocol)

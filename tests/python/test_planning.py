@@ -107,6 +107,36 @@ def test_the_command_tells_seconds(digits_path, capsys):
     assert "set-up" in shown and "memory at most" in shown
 
 
+class Costs:
+    """A model of which only costs are known: seconds of the network, and with computing."""
+
+    def __init__(self, network, expected):
+        self.network, self.expected = network, expected
+        self.measured = []
+
+    def predict_cost(self, batch, *, protocol, measure, network, progress=None, **options):
+        name = ", ".join([protocol, *(str(value) for value in options.values())])
+        if name not in self.network:
+            raise tacit.TacitError("refused")
+        phases = {"offline": {"seconds": 0.0}, "online": {"seconds": self.network[name]}}
+        if not measure:
+            return phases
+        self.measured.append(name)
+        return {**phases, "expected": {"offline": 0.0, "online": self.expected[name]}}
+
+
+def test_what_cannot_be_the_quickest_is_not_measured():
+    network = {"falcon": 2.0, "bicoptor": 1.0, "shamir": 4.0, "sirnn": 3.5}
+    slow = Costs(network, {"falcon": 2.5, "bicoptor": 3.0, "shamir": 4.1, "sirnn": 9.0})
+    assert planning.quickest(slow, 1, network="wan") == {"protocol": "falcon"}
+    assert slow.measured == ["bicoptor", "falcon"]
+    quick = Costs(network, dict.fromkeys(network, 1.5))
+    assert planning.quickest(quick, 1, network="wan") == {"protocol": "bicoptor"}
+    assert quick.measured == ["bicoptor"]
+    with pytest.raises(tacit.TacitError, match="no protocol can run this model as asked"):
+        planning.quickest(Costs({}, {}), 1)
+
+
 def test_the_quickest_runs(digits_path, digits, tmp_path, capsys):
     """`auto` takes a protocol by its cost, and says which."""
     x = tmp_path / "x.npy"
