@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans zoo notebooks analyze-truncation site tour clean
+.PHONY: help demo wheel check test built-rust test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans zoo notebooks analyze-truncation site tour clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -18,7 +18,14 @@ demo: $(VENV)/.built ## predict real handwritten digits privately
 wheel: $(VENV)/.made ## build the wheel of this machine's kind, stripped, in dist/
 	$(BIN)/maturin build --release --strip --quiet --compression-level 9 --out $(WHEELS)
 
-test: test-rust test-python ## run every test, and the commands of the README
+# The two suites wait for parties as often as they compute: together they take little longer than one.
+test: ## run every test, and the commands of the README
+	$(MAKE) --jobs 2 built-rust $(VENV)/.packages
+	$(MAKE) $(VENV)/.test
+	$(MAKE) --jobs 2 --output-sync=target test-rust test-python
+
+built-rust:
+	cargo test --release --workspace --no-run
 
 test-rust:
 	cargo test --release --workspace
@@ -136,8 +143,11 @@ $(VENV)/.built: $(VENV)/.made $(SOURCES)
 	$(BIN)/maturin develop --release --quiet --extras demo
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.built
+$(VENV)/.packages: $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --group test
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.built $(VENV)/.packages
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.made

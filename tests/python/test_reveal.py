@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from onnx import helper
-from test_party import edit, finish, make, start  # noqa: F401
+from test_party import alone, edit, finish, make, start  # noqa: F401
 
 import tacit
 from tacit import TacitError
@@ -153,6 +153,7 @@ def test_parties_apart(make, digits, logits):  # noqa: F811
 
 def test_a_party_may_insist_on_the_command_line(make, capsys):  # noqa: F811
     parties = make()
+    alone(parties, 1)
     config = str(parties / "party1" / "party.toml")
     assert main(["party", "--config", config, "--reveal", "everything"]) == 2
     assert "choose one of logits" in " ".join(capsys.readouterr().err.split())

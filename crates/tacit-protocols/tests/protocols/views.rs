@@ -43,12 +43,9 @@ const COMPONENTS: Look = Look {
     ..RING
 };
 
-/// Between 3 and 5 parties, every comparison and every opening in each.
-fn shamirs() -> Vec<ShamirOver<F5>> {
-    let comparisons = [Comparison::Tree, Comparison::Rot];
-    let openings = [Opening::King, Opening::Direct];
-    let of = |parties| comparisons.map(|c| openings.map(|o| shamir_over::<F5>(parties, c, o)));
-    [3, 5].into_iter().flat_map(of).flatten().collect()
+/// Every comparison between so many parties.
+fn shamirs(parties: usize, opening: Opening) -> [ShamirOver<F5>; 2] {
+    [Comparison::Tree, Comparison::Rot].map(|c| shamir_over::<F5>(parties, c, opening))
 }
 
 mod falcon {
@@ -74,11 +71,25 @@ mod bicoptor_rss {
     views!(|check| check(&rss_over::<u8>(Truncation::Gap), COMPONENTS));
 }
 
+/// Each number of parties and opening by itself, since these tests take longest.
 mod shamir {
-    use super::*;
-    views!(|check| for subject in &shamirs() {
-        check(subject, field(subject));
-    });
+    macro_rules! of {
+        ($name:ident, $parties:literal, $opening:ident) => {
+            mod $name {
+                use super::super::*;
+                views!(
+                    |check| for subject in &shamirs($parties, Opening::$opening) {
+                        check(subject, field(subject));
+                    }
+                );
+            }
+        };
+    }
+
+    of!(three_by_a_king, 3, King);
+    of!(three_directly, 3, Direct);
+    of!(five_by_a_king, 5, King);
+    of!(five_directly, 5, Direct);
 }
 
 /// What each party sees of signs that are added up bit by bit does not depend on the values: under
