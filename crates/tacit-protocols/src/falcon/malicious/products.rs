@@ -4,6 +4,7 @@
 use tacit_algebra::extension::{Extension, Galois, product_side};
 use tacit_algebra::{BatchMatMul, Buffer, Conv2d, Prg, Ring};
 
+use super::defences::{Defence, Defences};
 use super::gates::Role;
 use crate::bilinear::Bilinear;
 use crate::replicated::Rss;
@@ -63,7 +64,7 @@ pub(super) struct Compressed<K> {
 
 /// Something that coins compress to an inner product over `K`.
 pub(super) trait Compress<K> {
-    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<K>;
+    fn compress(&self, prg: &mut Prg, role: Role, defences: Defences) -> Compressed<K>;
 }
 
 /// The coins of a product: over rows or filters, and over columns or positions.
@@ -75,8 +76,11 @@ enum Coins {
 }
 
 impl Coins {
-    fn draw<R: Ring>(prg: &mut Prg, map: Bilinear) -> Self {
-        let mut draw = |n| Galois::<R>::weights(prg, n);
+    fn draw<R: Ring>(prg: &mut Prg, map: Bilinear, defences: Defences) -> Self {
+        let mut draw = |n| match defences.stand(Defence::OutputCoins) {
+            true => Galois::<R>::weights(prg, n),
+            false => Galois::<R>::weights(prg, 1).repeat(n),
+        };
         let mut matrices = |shape: BatchMatMul| {
             let coins = [shape.batch * shape.each.m, shape.each.n].map(&mut draw);
             Coins::Matrices(shape, coins)
@@ -120,8 +124,8 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
     /// With coins `a_o` over rows or filters and `b_p` over columns or positions:
     /// `sum a_o b_p (x_{j+1} w_j + x_j w_{j+1})_{o,p} = <a^T x_{j+1}, w_j b> + <w_{j+1} b, a^T x_j>`.
     /// The left verifier, who knows `x_j w_j`, takes it from its claim as `<a^T x_j, w_j b>`.
-    fn compress(&self, prg: &mut Prg, role: Role) -> Compressed<Galois<R>> {
-        let coins = Coins::draw::<R>(prg, self.map);
+    fn compress(&self, prg: &mut Prg, role: Role, defences: Defences) -> Compressed<Galois<R>> {
+        let coins = Coins::draw::<R>(prg, self.map, defences);
         let mut out = Compressed {
             claim: match role {
                 Role::Prover => Galois::ZERO,

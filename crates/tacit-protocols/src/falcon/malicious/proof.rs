@@ -339,7 +339,7 @@ impl<K: Extension> Run for Proof<K> {
         }
         for product in &statement.products {
             self.draws(Draw::Compression);
-            let compressed = product.compress(&mut coins, self.role);
+            let compressed = product.compress(&mut coins, self.role, self.defences);
             self.later = self.later.add(compressed.claim);
             self.u.extend(compressed.u);
             self.v.extend(compressed.v);

@@ -327,6 +327,8 @@ pub(super) struct Spoil {
     pub cheater: usize,
     pub steps: &'static [&'static str],
     pub seed: u64,
+    /// Whether the next element, after the last the first, is off by the opposite.
+    pub cancels: bool,
 }
 
 impl Spoil {
@@ -337,11 +339,13 @@ impl Spoil {
         cheater: 0,
         steps: &[],
         seed: 0,
+        cancels: false,
     };
     /// Linear layers.
     pub const PRODUCTS: &[&str] = &[PRODUCT];
 
-    /// What is added to a message of `n` elements: a single random element, nowhere 0.
+    /// What is added to a message of `n` elements: a random element at one place, not 0, and its opposite at another
+    /// if errors cancel.
     pub fn error<D: Domain>(&self, step: &str, n: usize) -> D::Vec {
         if n == 0 || !self.steps.contains(&step) {
             return D::zeros(n);
@@ -353,7 +357,12 @@ impl Spoil {
         loop {
             let one = D::draw(&mut prg, 1);
             if D::write(&one) != D::write(&D::zeros(1)) {
-                return D::concat(&[&D::zeros(at), &one, &D::zeros(n - at - 1)]);
+                let alone = |at| D::concat(&[&D::zeros(at), &one, &D::zeros(n - at - 1)]);
+                let mut error = alone(at);
+                if self.cancels {
+                    D::sub_assign(&mut error, &alone((at + 1) % n));
+                }
+                return error;
             }
         }
     }

@@ -116,6 +116,7 @@ fn prover<R: Ring>(kind: &Checkpoint, without: Option<Defence>, seed: u64) -> Pr
             cheater: kind.prover(seed, without),
             steps: kind.steps(seed as usize / PARTIES),
             seed,
+            cancels: false,
         },
         correction: None,
         coins: Vec::new(),
@@ -172,12 +173,28 @@ fn before_the_join<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u
                 cheater: kind.prover(seed, without),
                 steps: Spoil::PRODUCTS,
                 seed,
+                cancels: false,
             },
             correction: Some(Correction {
                 fold: 1,
                 place: 0,
                 knows: false,
             }),
+            ..prover(kind, without, seed)
+        })
+    })
+}
+
+/// Outputs of linear layers that are off by opposite errors.
+fn cancelling<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u64) -> Tally {
+    tally(runs, BUSY, |seed| {
+        one::<R>(Prover {
+            spoil: Spoil {
+                cheater: kind.prover(seed, without),
+                steps: Spoil::PRODUCTS,
+                seed,
+                cancels: true,
+            },
             ..prover(kind, without, seed)
         })
     })
@@ -193,6 +210,11 @@ fn attacked<R: Ring>(kind: &Checkpoint, runs: u64, mutants: u64) {
     known::<R>(kind, None, runs).assert_stopped(&name("corrected by the coin, kept back"));
     known::<R>(kind, Some(Defence::CoinAfterMessage), mutants)
         .assert_broken(&name("corrected by the coin, coins early"));
+    if kind.products {
+        cancelling::<R>(kind, None, runs).assert_stopped(&name("outputs whose errors cancel"));
+        cancelling::<R>(kind, Some(Defence::OutputCoins), mutants)
+            .assert_broken(&name("outputs whose errors cancel, one coin for all"));
+    }
     if kind.products && kind.words > 0 {
         before_the_join::<R>(kind, None, runs).assert_stopped(&name("corrected before the join"));
         before_the_join::<R>(kind, Some(Defence::Join), mutants)

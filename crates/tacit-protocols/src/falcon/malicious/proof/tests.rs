@@ -344,8 +344,14 @@ fn errors_of_outputs_do_not_cancel() {
                 let received = (0..n).map(off).collect();
                 let [x, w] = [map.left(), map.right()].map(zeros);
                 let product = Product::new(map, x, w, &received, &zeros(n));
-                let compressed = product.compress(&mut Prg::new([7; 16]), Role::Left);
-                assert_ne!(compressed.claim, Galois::ZERO, "{map:?}, coordinate {axis}");
+                let claim = |defences| {
+                    let mut coins = Prg::new([7; 16]);
+                    product.compress(&mut coins, Role::Left, defences).claim
+                };
+                let name = format!("{map:?}, coordinate {axis}");
+                assert_ne!(claim(Defences::default()), Galois::ZERO, "{name}");
+                let without = Some(Defence::OutputCoins);
+                assert_eq!(claim(Defences { without }), Galois::ZERO, "{name}");
             }
         }
     }
