@@ -126,6 +126,46 @@ fn thresholds_are_rounded_as_inputs_of_doubles_are() {
     }
 }
 
+/// A branch by the categories 1 and 3, as converters write LightGBM's: one branch for each, which lead to the same
+/// branch; the last number asks for one that is known.
+#[test]
+fn chains_of_categories_are_one_branch() {
+    let tree = |asked: [f32; 3]| {
+        let [a, b, c] = asked;
+        vec![
+            list("nodes_treeids", &[0; 7]),
+            list("nodes_nodeids", &[0, 1, 2, 3, 4, 5, 6]),
+            list("nodes_featureids", &[0; 7]),
+            texts(
+                "nodes_modes",
+                &[
+                    "BRANCH_EQ",
+                    "BRANCH_EQ",
+                    "BRANCH_EQ",
+                    "BRANCH_LEQ",
+                    "LEAF",
+                    "LEAF",
+                    "LEAF",
+                ],
+            ),
+            floats("nodes_values", &[a, b, c, 2.0, 0.0, 0.0, 0.0]),
+            list("nodes_truenodeids", &[3, 3, 3, 4, 0, 0, 0]),
+            list("nodes_falsenodeids", &[1, 2, 6, 5, 0, 0, 0]),
+            list("target_treeids", &[0; 3]),
+            list("target_nodeids", &[4, 5, 6]),
+            list("target_ids", &[0; 3]),
+            floats("target_weights", &[10.0, 20.0, 30.0]),
+        ]
+    };
+    let x = [0.0, 1.0, 1.5, 2.0, 3.0, 4.0];
+    for (asked, told) in [
+        ([1.0, 3.0, 3.0], [30.0, 10.0, 30.0, 30.0, 20.0, 30.0]),
+        ([4.0, 0.0, 1.0], [10.0, 10.0, 30.0, 30.0, 30.0, 20.0]),
+    ] {
+        assert_eq!(of_rows(tree(asked), &x), told, "{asked:?}");
+    }
+}
+
 /// Of two trees, one of which has two levels: leaves 1 and 2, and 10, 20 and 30.
 fn two_trees(aggregate: &str, base: f32) -> Vec<AttributeProto> {
     vec![

@@ -7,7 +7,7 @@ use super::super::scores::Second;
 use crate::onnx::call::{Call, Fault, bad, unsupported};
 
 /// What a branch leads to: another branch, or a leaf.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Child {
     Branch(usize),
     Leaf(usize),
@@ -37,6 +37,13 @@ pub(super) struct Branch {
     pub comparisons: Vec<Comparison>,
     /// Where it leads if its bit is 1, and if it is 0.
     pub leads: [Child; 2],
+}
+
+impl Branch {
+    /// Whether its bit says that the feature is one of some numbers.
+    fn asks_for_numbers(&self) -> bool {
+        self.comparisons.len().is_multiple_of(2)
+    }
 }
 
 /// A question about a feature: whether it is at least, or at most, a number.
@@ -89,6 +96,7 @@ impl Forest {
     /// The forest of rows of so many features with its branches in order; every branch and leaf must be
     /// reached from a root, every branch by one way alone.
     pub(super) fn checked(mut self, features: usize) -> Result<Forest, Fault> {
+        let joined = self.join_chains();
         let mut order: Vec<usize> = Vec::new();
         let mut numbers: Vec<Option<usize>> = vec![None; self.branches.len()];
         let mut reached = vec![false; self.leaves.len()];
@@ -100,7 +108,7 @@ impl Forest {
                     Child::Leaf(leaf) => reached[leaf] = true,
                     Child::Branch(at) if numbers[at].is_some() => {
                         let place = self.branches[at].place;
-                        return bad(format!(
+                        return unsupported(format!(
                             "its {place} is reached by two ways: that is no tree"
                         ));
                     }
@@ -120,7 +128,8 @@ impl Forest {
                 .chain(branches().map(|branch| branch.leads[1]))
                 .collect();
         }
-        if let Some(at) = numbers.iter().position(Option::is_none) {
+        let mut unreached = (0..numbers.len()).filter(|&at| numbers[at].is_none() && !joined[at]);
+        if let Some(at) = unreached.next() {
             return bad(format!(
                 "its {} is reached from no root",
                 self.branches[at].place
@@ -132,6 +141,40 @@ impl Forest {
         self.sort(&order, &numbers);
         self.check_features(features)?;
         Ok(self)
+    }
+
+    /// Joins chains of branches each of which asks a feature for a number and leads to the same place if it is that:
+    /// as converters write a branch by several categories. Returns which branches have become part of another.
+    fn join_chains(&mut self) -> Vec<bool> {
+        let mut ways = vec![0; self.branches.len()];
+        let leads = self.branches.iter().flat_map(|branch| branch.leads);
+        for child in self.roots.iter().copied().chain(leads) {
+            if let Child::Branch(at) = child {
+                ways[at] += 1;
+            }
+        }
+        let mut joined = vec![false; self.branches.len()];
+        for at in 0..self.branches.len() {
+            while let Child::Branch(next) = self.branches[at].leads[1] {
+                let [first, second] = [at, next].map(|at| &self.branches[at]);
+                let goes_on = first.feature == second.feature
+                    && first.leads[0] == second.leads[0]
+                    && first.asks_for_numbers()
+                    && second.asks_for_numbers();
+                if !goes_on || ways[next] != 1 || next == at || joined[next] {
+                    break;
+                }
+                let more = second.comparisons.chunks(2);
+                let more =
+                    more.filter(|pair| !first.comparisons.chunks(2).any(|known| known == *pair));
+                let more = more.flatten().copied().collect::<Vec<_>>();
+                let after = second.leads[1];
+                self.branches[at].comparisons.extend(more);
+                self.branches[at].leads[1] = after;
+                joined[next] = true;
+            }
+        }
+        joined
     }
 
     fn sort(&mut self, order: &[usize], numbers: &[Option<usize>]) {
