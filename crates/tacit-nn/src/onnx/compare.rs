@@ -166,6 +166,7 @@ pub(super) fn is_whole(builder: &Builder, value: &Value) -> bool {
             Op::Rearrange { fill, .. } if fill.fract() == 0.0 => {}
             Op::Add | Op::Sub | Op::Mul | Op::MatMul(_) | Op::Concat { .. } => {}
             Op::Relu | Op::MaxPool(_) | Op::SumPool(_) => {}
+            Op::Clip { low, high } if whole(&[low.unwrap_or(0.0), high.unwrap_or(0.0)]) => {}
             Op::Affine(_) | Op::Linear(_) | Op::Conv(_)
                 if node.op.weights().iter().all(|v| whole(v)) => {}
             _ => return false,

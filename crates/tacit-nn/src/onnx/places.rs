@@ -66,6 +66,37 @@ pub(super) fn chosen_of(
     chosen.with(c, made, shape).map(Some)
 }
 
+/// For every number of value `id`, if these are chosen by marks, the `n` numbers that `of` makes of it, where it knows
+/// them all: one behind the other, in a last axis of their own.
+pub(super) fn rows_of<'a>(
+    c: &mut Composer,
+    id: ValueId,
+    n: usize,
+    of: impl Fn(f32) -> Option<&'a [f32]>,
+) -> Result<Option<ValueId>, Fault> {
+    let Some(chosen) = Chosen::of(c.builder, id) else {
+        return Ok(None);
+    };
+    let rows = chosen.numbers.iter().map(|&v| of(v));
+    let Some(rows) = rows.collect::<Option<Vec<_>>>() else {
+        return Ok(None);
+    };
+    c.builder.reserve(c.builder.len(id).saturating_mul(n))?;
+    let (sizes, weights) = ([rows.len(), n], rows.concat().into());
+    let made = c.linear(
+        "chosen rows",
+        chosen.marks,
+        sizes,
+        weights,
+        Weights::default(),
+    )?;
+    let shape = [&c.builder.shape(id)[..], &[n]].concat();
+    let places = chosen.rows.iter();
+    let index = places.flat_map(|&row| (0..n as u32).map(move |e| row * n as u32 + e));
+    c.moved("chosen rows in order", made, index.collect(), shape)
+        .map(Some)
+}
+
 /// The output of a node that takes its elements one by one, if all that is computed among its inputs is chosen by
 /// the same marks, beside single constants: chosen by them too, of what constants would give.
 pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<Value, Fault>> {
@@ -133,6 +164,14 @@ fn numbers_as(truths: bool, numbers: &[f32]) -> Constant {
             kind: Kind::Bool,
             data: Data::Int(numbers.iter().map(|&v| i64::from(v != 0.0)).collect()),
         },
+    }
+}
+
+/// The rows of a table of `n` numbers each by their places in it.
+pub(super) fn of_rows<'a>(table: &'a [f32], n: usize) -> impl Fn(f32) -> Option<&'a [f32]> {
+    move |place| {
+        let place = (place.fract() == 0.0 && place >= 0.0).then_some(place as usize)?;
+        table.chunks_exact(n).nth(place)
     }
 }
 

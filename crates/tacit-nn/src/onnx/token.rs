@@ -8,7 +8,7 @@ use super::compose::{Composer, value};
 use super::fold::rearranged;
 use super::kind::Kind;
 use super::lower::Builder;
-use super::places::{chosen_of, of_list};
+use super::places::{of_rows, rows_of};
 use super::which;
 use crate::graph::{InputKind, Lookup, Op, ValueId, Weights, len};
 
@@ -160,11 +160,11 @@ pub(super) fn rows(
     each: Vec<usize>,
 ) -> Result<Value, Fault> {
     let (id, shape, batch) = call.secret_at(tokens)?;
-    if n == 1
-        && batch == 0
-        && let Some(id) = chosen_of(&mut Composer::new(call, builder), id, of_list(table))?
-    {
-        return Ok(value(id, [shape, &each[..]].concat()));
+    if batch == 0 && n > 0 {
+        let mut c = Composer::new(call, builder);
+        if let Some(id) = rows_of(&mut c, id, n, of_rows(table, n))? {
+            return Ok(value(id, [shape, &each[..]].concat()));
+        }
     }
     if !(1..=MAX_CLASSES).contains(&classes) || n == 0 {
         return unsupported(format!("its table has {classes} rows of {n} numbers"));

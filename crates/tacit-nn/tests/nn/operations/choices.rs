@@ -75,3 +75,16 @@ fn infinite_bounds_leave_numbers_as_they_are() {
         check(&[3], nodes, vec![tensor("b", &[], &[bound])], &x, &x);
     }
 }
+
+/// A codebook: the place of the largest number chooses a row of a table, by the marks that found the place.
+#[test]
+fn places_choose_rows_of_a_table() {
+    let attributes = vec![int("axis", 2), int("keepdims", 0)];
+    let nodes = vec![
+        node("ArgMax", &["x"], "p", attributes),
+        node("Gather", &["table", "p"], "y", vec![]),
+    ];
+    let table = tensor("table", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let x = [0.0, 2.0, 1.0, 5.0, -1.0, 3.0];
+    check(&[2, 3], nodes, vec![table], &x, &[3.0, 4.0, 1.0, 2.0]);
+}

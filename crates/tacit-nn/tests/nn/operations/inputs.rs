@@ -99,6 +99,24 @@ fn tokens_choose_rows_of_tables() {
     follows(&model, &x, &[8.5, -2.5, 7.0, 9.0]);
 }
 
+/// Whole numbers that are bounded choose rows, whatever is given.
+#[test]
+fn bounded_numbers_choose_rows() {
+    let nodes = vec![
+        node("Clip", &["ids", "least", "most"], "bounded", vec![]),
+        node("Gather", &["table", "bounded"], "y", vec![]),
+    ];
+    let tensors = vec![
+        ints("least", &[], &[0]),
+        ints("most", &[], &[2]),
+        tensor("table", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+    ];
+    let model = of_inputs(vec![input("ids", INT, &[0, 3])], nodes, tensors);
+    assert_eq!(kinds(&model), [InputKind::Integers]);
+    let expected = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    follows(&model, &[-4.0, 1.0, 9.0], &expected);
+}
+
 #[test]
 fn one_hot_rows_and_the_smaller_of_two_tables() {
     let inputs = vec![input("ids", INT, &[0, 2])];
