@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 pub use function::Function;
-pub use input::{Input, InputKind, row_shape};
+pub use input::{Input, InputKind, Texts, row_shape};
 pub use lookup::Lookup;
 pub use matrices::Matrices;
 pub use output::{Classes, Output};

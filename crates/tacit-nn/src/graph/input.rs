@@ -16,6 +16,33 @@ pub struct Input {
     pub batch: usize,
     /// What its numbers are.
     pub kind: InputKind,
+    /// Of an input of texts those that the model knows: what is given for each is its place among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<Texts>,
+}
+
+/// The texts that a model knows of an input. All parties know them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Texts {
+    /// In the order of their bytes, none twice; a text is given as its place here.
+    pub known: Vec<String>,
+    /// Whether any other text may be given, too, as the place behind the last.
+    pub others: bool,
+}
+
+impl Texts {
+    /// The numbers that may be given: from 0 on so many.
+    pub fn classes(&self) -> usize {
+        self.known.len() + usize::from(self.others)
+    }
+
+    /// The number that is given for a text; `None` of one that is not known, where no others are taken.
+    pub fn number(&self, text: &str) -> Option<usize> {
+        let known = self
+            .known
+            .binary_search_by(|known| known.as_str().cmp(text));
+        known.ok().or(self.others.then_some(self.known.len()))
+    }
 }
 
 /// What the numbers of an input are.
@@ -75,6 +102,7 @@ impl Input {
             shape: shape.to_vec(),
             batch: 0,
             kind: InputKind::Numbers,
+            texts: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::constant::{Constant, Data};
 use super::kind::Kind;
 use super::proto::{AttributeProto, NodeProto};
+use super::texts::Text;
 use crate::graph::{self, Classes, Tail, ValueId};
 
 /// Why a node cannot be taken over.
@@ -49,6 +50,13 @@ pub(super) enum Value {
         /// What the classes are called whose numbers it gives.
         classes: Option<Classes>,
     },
+    /// Texts. Those of inputs have a batch axis, which stands before axis `batch` of the item; those that the file
+    /// gives have none.
+    Texts {
+        each: Vec<Text>,
+        shape: Vec<usize>,
+        batch: Option<usize>,
+    },
     /// The output of a node that is not supported. Its own refusal is reported, so nodes that read it are not.
     Unknown,
     /// An output that its node does not have, and why.
@@ -70,7 +78,8 @@ impl Value {
         match &mut value {
             Value::Constant(Constant { shape, .. })
             | Value::Secret { shape, .. }
-            | Value::Clear { shape, .. } => *shape = new,
+            | Value::Clear { shape, .. }
+            | Value::Texts { shape, .. } => *shape = new,
             Value::Unknown | Value::Refused(_) => {}
         }
         value

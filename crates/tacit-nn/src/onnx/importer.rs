@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
-use super::input::Kinds;
+use super::input::Known;
 use super::lower::{self, Builder};
 use super::mask::{feed_softmax, hiding};
 use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, operation};
 use super::tail::last_nodes;
-use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, unusable};
-use crate::graph::{Graph, InputKind};
+use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, texts, unusable};
+use crate::graph::{Graph, InputKind, Texts};
 
 /// The most elements that all constants together may have.
 const MAX_CONSTANTS: usize = 1 << 28;
@@ -25,6 +25,8 @@ enum Imported {
     Graph(Graph),
     /// Numbers of an input turned out to be of this kind.
     Again(String, InputKind),
+    /// More is needed of what inputs of texts may hold.
+    Texts(Vec<(String, Texts)>),
 }
 
 /// What one item of a model is in its file.
@@ -70,12 +72,16 @@ impl<'a> Importer<'a> {
     /// The model; outputs that are places of numbers that no other output opens are found on shares.
     pub(super) fn import(&self, form: Form) -> Result<Graph, ImportError> {
         let outputs = self.outputs()?;
-        let (mut on_shares, mut kinds) = (HashSet::new(), Kinds::new());
+        let (mut on_shares, mut known) = (HashSet::new(), Known::default());
         loop {
-            let graph = match self.import_with(form, &outputs, &on_shares, &kinds)? {
+            let graph = match self.import_with(form, &outputs, &on_shares, &known)? {
                 Imported::Graph(graph) => graph,
                 Imported::Again(name, kind) => {
-                    kinds.insert(name, kind);
+                    known.kinds.insert(name, kind);
+                    continue;
+                }
+                Imported::Texts(texts) => {
+                    known.texts.extend(texts);
                     continue;
                 }
             };
@@ -91,7 +97,7 @@ impl<'a> Importer<'a> {
         form: Form,
         outputs: &[&'a str],
         on_shares: &HashSet<&'a str>,
-        kinds: &Kinds,
+        known: &Known,
     ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
         builder.whole = form != Form::Items;
@@ -100,7 +106,7 @@ impl<'a> Importer<'a> {
         }
         let (order, used) = self.needed(outputs)?;
         let mut env = self.constants(self.graph, &used, &mut 0)?;
-        let inputs = self.define_inputs(&used, kinds, &mut env, &mut builder)?;
+        let inputs = self.define_inputs(&used, known, &mut env, &mut builder)?;
         builder.hiding = hiding(&order, outputs);
         let last = last_nodes(&order, on_shares);
         let masking = feed_softmax(&order, &last, outputs);
@@ -108,6 +114,11 @@ impl<'a> Importer<'a> {
         let taken = self.nodes((&order, &used), &ends, &mut env, &mut builder);
         if let Some((at, kind)) = builder.wanted {
             return Ok(Imported::Again(inputs[at].name.clone(), kind));
+        }
+        if !builder.wanted_texts.is_empty() {
+            let wanted = std::mem::take(&mut builder.wanted_texts).into_iter();
+            let named = wanted.map(|(at, texts)| (inputs[at].name.clone(), texts));
+            return Ok(Imported::Texts(named.collect()));
         }
         taken?;
         let ends = outputs
@@ -195,17 +206,17 @@ impl<'a> Importer<'a> {
             .iter()
             .filter(|t| used.contains(t.name.as_str()))
         {
-            let constant = self.reader.read(tensor)?;
-            *total += constant.data.len();
+            let value = match texts::of_tensor(tensor)? {
+                Some(texts) => texts,
+                None => Value::Constant(self.reader.read(tensor)?),
+            };
+            *total += constant_len(&value);
             if *total > MAX_CONSTANTS {
                 return Err(unusable(format!(
                     "its constants have more than {MAX_CONSTANTS} elements"
                 )));
             }
-            if env
-                .insert(tensor.name.as_str(), Value::Constant(constant))
-                .is_some()
-            {
+            if env.insert(tensor.name.as_str(), value).is_some() {
                 return Err(ImportError::Tensor {
                     tensor: tensor.name.clone(),
                     why: "two tensors have this name".into(),
@@ -289,6 +300,7 @@ impl<'a> Importer<'a> {
                 Err(Stop::Node(fault)) => Err(fault),
                 Ok(values) => Ok(values),
             },
+            Some(Ok(())) if texts::are_read(&call) => texts::lower(&call, &self.reader, builder),
             Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
                 Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
                 Ok(None) => match fold::computed(&call) {
@@ -360,10 +372,10 @@ fn plainer(first: ImportError, second: ImportError) -> ImportError {
 }
 
 fn constant_len(value: &Value) -> usize {
-    if let Value::Constant(c) = value {
-        c.data.len()
-    } else {
-        0
+    match value {
+        Value::Constant(constant) => constant.data.len(),
+        Value::Texts { each, .. } => each.len(),
+        _ => 0,
     }
 }
 

@@ -8,11 +8,15 @@ use super::importer::Importer;
 use super::kind::Kind;
 use super::lower::Builder;
 use super::proto::{DimensionProto, ShapeProto, ValueInfoProto, data_type};
-use super::{ImportError, unusable};
-use crate::graph::{Input, InputKind, Lookup, Op, len};
+use super::{ImportError, texts, unusable};
+use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
 
-/// What is known of the numbers of inputs, by their names, beside their types.
-pub(super) type Kinds = HashMap<String, InputKind>;
+/// What is known of inputs, by their names, beside their types.
+#[derive(Default)]
+pub(super) struct Known {
+    pub kinds: HashMap<String, InputKind>,
+    pub texts: HashMap<String, Texts>,
+}
 
 impl<'a> Importer<'a> {
     /// The inputs that something reads, initialisers aside.
@@ -43,7 +47,7 @@ impl<'a> Importer<'a> {
     pub(super) fn define_inputs(
         &self,
         used: &HashSet<&str>,
-        kinds: &Kinds,
+        known: &Known,
         env: &mut HashMap<&'a str, Value>,
         builder: &mut Builder,
     ) -> Result<Vec<Input>, ImportError> {
@@ -61,9 +65,15 @@ impl<'a> Importer<'a> {
                 return Err(fail(&proto.name, why));
             }
             builder.batch = builder.batch.or(size);
-            builder.rounds |= kind_of(proto)? == Kind::Double;
-            if let Some(&kind) = kinds.get(&input.name) {
+            builder.rounds |= elements(proto)? == Some(Kind::Double);
+            if let Some(&kind) = known.kinds.get(&input.name) {
                 input.kind = kind;
+            }
+            if input.texts.is_some() {
+                let texts = known.texts.get(&input.name).cloned().unwrap_or_default();
+                let classes = texts.classes().max(1);
+                input.kind = InputKind::Tokens { classes };
+                input.texts = Some(texts);
             }
             inputs.push(input);
         }
@@ -100,9 +110,10 @@ impl<'a> Importer<'a> {
         axes: &BatchAxes,
         builder: &Builder,
     ) -> Result<(Input, Option<i64>), ImportError> {
-        let kind = match kind_of(proto)? {
-            Kind::Bool => InputKind::Truths,
-            kind if kind.is_float() => InputKind::Numbers,
+        let of = elements(proto)?;
+        let kind = match of {
+            Some(Kind::Bool) => InputKind::Truths,
+            Some(kind) if kind.is_float() => InputKind::Numbers,
             _ => InputKind::Integers,
         };
         if shape_of(proto).is_none() {
@@ -141,6 +152,7 @@ impl<'a> Importer<'a> {
             shape,
             batch,
             kind,
+            texts: of.is_none().then(Texts::default),
         };
         Ok((input, size))
     }
@@ -152,7 +164,10 @@ impl<'a> Importer<'a> {
         axes: &BatchAxes,
         builder: &Builder,
     ) -> Result<Constant, ImportError> {
-        let (kind, value) = (kind_of(proto)?, self.options.fix[&proto.name]);
+        let Some(kind) = elements(proto)? else {
+            return Err(fail(&proto.name, "it holds texts, which no number fixes"));
+        };
+        let value = self.options.fix[&proto.name];
         let dims = dims(proto);
         let batch = axes.of(proto);
         let mut shape = Vec::new();
@@ -290,8 +305,13 @@ fn begin(
         shape,
         batch,
         kind,
+        texts,
     } = inputs[at].clone();
     let n = len(&shape);
+    let batch = if builder.whole { 0 } else { batch };
+    if texts.is_some() {
+        return Ok(texts::given(at, shape, batch));
+    }
     let added = match kind {
         InputKind::Tokens { classes } => {
             builder.reserve(n.saturating_mul(classes))?;
@@ -319,7 +339,6 @@ fn begin(
     if kind == InputKind::Truths {
         builder.truths.insert(id);
     }
-    let batch = if builder.whole { 0 } else { batch };
     Ok(Value::Secret { id, shape, batch })
 }
 
@@ -401,14 +420,16 @@ fn fail(input: &str, why: &str) -> ImportError {
     }
 }
 
-fn kind_of(input: &ValueInfoProto) -> Result<Kind, ImportError> {
+/// What an input's elements are: numbers of a type, or texts.
+fn elements(input: &ValueInfoProto) -> Result<Option<Kind>, ImportError> {
     let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
     let tensor = tensor.ok_or_else(|| fail(&input.name, "it is not a tensor"))?;
     if tensor.elem_type == data_type::STRING {
-        let why = "it holds texts: their owner numbers them before, and the model is exported as one of these numbers";
-        return Err(fail(&input.name, why));
+        return Ok(None);
     }
-    Kind::of(tensor.elem_type).map_err(|what| fail(&input.name, &format!("it has {what}")))
+    let kind = Kind::of(tensor.elem_type);
+    let kind = kind.map_err(|what| fail(&input.name, &format!("it has {what}")))?;
+    Ok(Some(kind))
 }
 
 fn shape_of(input: &ValueInfoProto) -> Option<&ShapeProto> {

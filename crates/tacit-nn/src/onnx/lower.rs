@@ -1,6 +1,6 @@
 //! From ONNX nodes to the operations of [`Graph`](crate::graph::Graph).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::call::{self, Call, Fault, Value, bad, unsupported};
 use super::constant::{Constant, Data};
@@ -14,7 +14,7 @@ use super::{
 };
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
 use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
-use crate::graph::{FILL, Input, InputKind, Node, Op, ValueId, Weights, len};
+use crate::graph::{FILL, Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 28;
@@ -38,6 +38,8 @@ pub(super) struct Builder {
     pub inputs: Vec<Input>,
     /// An input whose numbers must be of another kind than was assumed, and which.
     pub wanted: Option<(usize, InputKind)>,
+    /// What must be known of inputs of texts, by the inputs.
+    pub wanted_texts: BTreeMap<usize, Texts>,
     /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.

@@ -52,6 +52,7 @@ mod shape;
 mod table;
 mod tables;
 mod tail;
+mod texts;
 mod token;
 mod top;
 mod trigonometric;

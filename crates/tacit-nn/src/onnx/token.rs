@@ -16,18 +16,18 @@ use crate::graph::{InputKind, Lookup, Op, ValueId, Weights, len};
 const MAX_CLASSES: usize = 1 << 20;
 
 /// Numbers of an input, as they were given or moved.
-struct Given {
+pub(super) struct Given {
     /// Which input.
     input: usize,
-    /// Their place among the numbers of an item of it, each.
-    places: Vec<u32>,
+    /// Their place among the numbers of an item of it, each; of tokens among those of the lookup.
+    pub places: Vec<u32>,
     /// The number that stands for each token, of an input of tokens.
-    lookup: Option<Lookup>,
+    pub lookup: Option<Lookup>,
 }
 
 impl Given {
     /// What a value holds, if it is numbers of one input that are only moved.
-    fn of(builder: &Builder, id: ValueId) -> Option<Given> {
+    pub(super) fn of(builder: &Builder, id: ValueId) -> Option<Given> {
         let (at, mut places) = builder.moved_from(id);
         let lookup = match at.checked_sub(1).map(|node| &builder.nodes[node].op) {
             None => None,

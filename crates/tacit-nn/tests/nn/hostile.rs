@@ -175,7 +175,7 @@ fn inputs_that_do_not_fit() {
     };
     with(
         &|t| t.elem_type = 8,
-        "it holds texts: their owner numbers them before",
+        "it reads texts; of these only categories are numbered",
     );
     with(&|t| t.shape = None, "has no shape");
     with(

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use tacit_nn::Graph;
-use tacit_nn::graph::{Input, InputKind, Lookup, Node, Op, Output};
+use tacit_nn::graph::{Input, InputKind, Lookup, Node, Op, Output, Texts};
 use tacit_nn::plan::{Keys, LayerOp, Plan, PlanOptions, Precision, plan};
 use tacit_protocols::signs::SIGNS;
 
@@ -98,6 +98,24 @@ fn inputs_that_lie() {
         &|p| p.inputs[1].input.kind = InputKind::Integers,
         "do not fit",
     );
+    let texts = |known: &'static [&str], others| {
+        let known = known.iter().map(|text| text.to_string()).collect();
+        move |p: &mut Plan| p.inputs[1].input.texts = Some(Texts { known, others })
+    };
+    let mut plan = with_tokens();
+    texts(&["a", "b"], true)(&mut plan);
+    assert!(Plan::from_bytes(&plan.to_bytes()).is_ok());
+    for (known, others) in [
+        (&["a", "b"][..], false),
+        (&["b", "a", "c"], false),
+        (&["a", "a"], true),
+        (&[], true),
+    ] {
+        let change = |p: &mut Plan| texts(known, others)(p);
+        with(&change, "texts of an input do not fit");
+    }
+    let escape = |p: &mut Plan| texts(&["a", "\u{1b}"], true)(p);
+    with(&escape, "control characters");
     with(&|p| p.inputs[0].input.batch = 2, "the batch as axis 2");
     with(&|p| p.inputs[1].limit = 1 << 63, "input limit");
     with(&|p| p.inputs.clear(), "it has 0 inputs");

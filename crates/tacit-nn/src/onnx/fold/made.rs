@@ -21,6 +21,10 @@ fn sizes(call: &Call, items: i64) -> Result<Vec<i64>, Fault> {
         Value::Constant(c) => Ok(c.shape.iter().map(|&d| d as i64).collect()),
         Value::Secret { shape, batch, .. } => Ok(with_batch(shape, *batch)),
         Value::Clear { shape, .. } => Ok(with_batch(shape, 0)),
+        Value::Texts { shape, batch, .. } => Ok(match batch {
+            Some(batch) => with_batch(shape, *batch),
+            None => shape.iter().map(|&d| d as i64).collect(),
+        }),
         Value::Unknown | Value::Refused(_) => bad("its input is unknown"),
     }
 }

@@ -7,6 +7,7 @@ use super::attributes::{floats, ints, tensor};
 use super::categories::{encoded, whole_numbers};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{Composer, value};
+use crate::onnx::constant::Data;
 use crate::onnx::lower::Builder;
 use crate::onnx::places::chosen_of;
 
@@ -15,10 +16,10 @@ use crate::onnx::places::chosen_of;
 pub(super) fn label_encoder(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     for texts in ["keys_strings", "values_strings", "classes_strings"] {
         if call.attribute(texts).is_some() {
-            return unsupported("it takes or gives texts; its owner does that before or after");
+            return unsupported("it gives texts for what is computed, or takes them for numbers");
         }
     }
-    let [keys, values] = [numbers(call, "keys")?, numbers(call, "values")?];
+    let [keys, values] = [numbers_of(call, "keys")?, numbers_of(call, "values")?];
     if keys.is_empty() || keys.len() != values.len() {
         return bad(format!(
             "it has {} keys and {} values",
@@ -26,15 +27,7 @@ pub(super) fn label_encoder(call: &Call, builder: &mut Builder) -> Result<Value,
             values.len()
         ));
     }
-    // That of a tensor is a tensor, which is not read: then every number must be a key.
-    let default = match (
-        call.attribute("values_int64s"),
-        call.attribute("values_tensor"),
-    ) {
-        (Some(_), _) => Some(call.int("default_int64", -1) as f32),
-        (None, None) => Some(call.float("default_float", -0.0)),
-        (None, Some(_)) => None,
-    };
+    let default = default(call)?;
     // Of equal keys the first counts; 0 and -0 are one. No element is NaN.
     let (mut known, mut firsts) = (HashMap::<u32, f32>::new(), Vec::new());
     for (key, value) in keys.into_iter().zip(values) {
@@ -46,13 +39,10 @@ pub(super) fn label_encoder(call: &Call, builder: &mut Builder) -> Result<Value,
     let (keys, values): (Vec<f32>, Vec<f32>) = firsts.into_iter().unzip();
     let (id, shape) = call.secret(0)?;
     let c = &mut Composer::new(call, builder);
-    let of = |v: f32| known.get(&(v + 0.0).to_bits()).copied().or(default);
+    let of = |v: f32| known.get(&(v + 0.0).to_bits()).copied().or(Some(default));
     if let Some(id) = chosen_of(c, id, of)? {
         return Ok(value(id, shape.to_vec()));
     }
-    let Some(default) = default else {
-        return unsupported("what stands for other numbers is a tensor, which is not read");
-    };
     if let Some(v) = values.iter().chain([&default]).find(|v| !v.is_finite()) {
         return unsupported(format!("one of its values is {v}; numbers must be finite"));
     }
@@ -60,8 +50,29 @@ pub(super) fn label_encoder(call: &Call, builder: &mut Builder) -> Result<Value,
     Ok(value(id, shape.to_vec()))
 }
 
+/// What a LabelEncoder puts in place of what is no key, as an integer.
+pub(in crate::onnx) fn whole_default(call: &Call) -> f32 {
+    call.int("default_int64", -1) as f32
+}
+
+/// The number that a LabelEncoder puts in place of what is no key.
+pub(in crate::onnx) fn default(call: &Call) -> Result<f32, Fault> {
+    let given = match numbers_of(call, "default")?[..] {
+        [] => None,
+        [one] => Some(one),
+        _ => return bad("its 'default_tensor' has more than one number"),
+    };
+    let whole = call.attribute("values_int64s").is_some()
+        || matches!(tensor(call, "values_tensor")?, Some(Data::Int(_)));
+    Ok(match (given, whole) {
+        (Some(given), _) => given,
+        (None, true) => whole_default(call),
+        (None, false) => call.float("default_float", -0.0),
+    })
+}
+
 /// The numbers of an attribute of floats, of integers or of a tensor.
-fn numbers(call: &Call, name: &str) -> Result<Vec<f32>, Fault> {
+pub(in crate::onnx) fn numbers_of(call: &Call, name: &str) -> Result<Vec<f32>, Fault> {
     let whole = ints(call, &format!("{name}_int64s"));
     if !whole.is_empty() {
         return whole_numbers(name, whole);

@@ -14,6 +14,7 @@ mod vectors;
 use super::call::{Call, Fault, Value};
 use super::lower::{Builder, refuse};
 pub(super) use compare::{above, below, not};
+pub(super) use encoder::{default, numbers_of, whole_default};
 
 /// The outputs of a node.
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {

@@ -2,7 +2,7 @@
 
 use super::name;
 use super::sizes::{Check, ensure, product, shape};
-use crate::graph::InputKind;
+use crate::graph::{InputKind, Texts};
 use crate::plan::{Layer, LayerOp, Plan, PlannedInput, most_rank};
 
 /// The most inputs.
@@ -34,11 +34,24 @@ fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
     ensure(input.batch <= input.shape.len(), || {
         format!("an input has the batch as axis {}", input.batch)
     })?;
+    if let Some(texts) = &input.texts {
+        check_texts(texts, input.kind)?;
+    }
     let given = shape(&input.shape)?;
     match input.kind {
         InputKind::Tokens { classes } => product(&[given, classes]),
         _ => Ok(given),
     }
+}
+
+/// Refuses texts that are not in order, or not as many as their input's numbers.
+fn check_texts(texts: &Texts, kind: InputKind) -> Check {
+    texts.known.iter().try_for_each(|text| name(text))?;
+    let in_order = texts.known.windows(2).all(|pair| pair[0] < pair[1]);
+    let classes = texts.classes();
+    ensure(in_order && kind == InputKind::Tokens { classes }, || {
+        "the texts of an input do not fit its numbers".into()
+    })
 }
 
 /// Whether a lookup reads tokens of one input, each of all its classes.

@@ -86,7 +86,7 @@ fn categories_have_places() {
     );
     for (categories, why) in [
         (list("cats_int64s", &[3, 3]), "one of them twice"),
-        (texts("cats_strings", &["red"]), "its categories are texts"),
+        (words("cats_strings", &["red"]), "its categories are texts"),
     ] {
         refused(&one_hot(vec![categories]), why);
     }

@@ -8,7 +8,7 @@ pub fn stump(mode: &str, threshold: f32) -> Vec<AttributeProto> {
         list("nodes_treeids", &[0, 0, 0]),
         list("nodes_nodeids", &[0, 1, 2]),
         list("nodes_featureids", &[0, 0, 0]),
-        texts("nodes_modes", &[mode, "LEAF", "LEAF"]),
+        words("nodes_modes", &[mode, "LEAF", "LEAF"]),
         floats("nodes_values", &[threshold, 0.0, 0.0]),
         list("nodes_truenodeids", &[1, 0, 0]),
         list("nodes_falsenodeids", &[2, 0, 0]),
@@ -136,7 +136,7 @@ fn chains_of_categories_are_one_branch() {
             list("nodes_treeids", &[0; 7]),
             list("nodes_nodeids", &[0, 1, 2, 3, 4, 5, 6]),
             list("nodes_featureids", &[0; 7]),
-            texts(
+            words(
                 "nodes_modes",
                 &[
                     "BRANCH_EQ",
@@ -172,7 +172,7 @@ fn two_trees(aggregate: &str, base: f32) -> Vec<AttributeProto> {
         list("nodes_treeids", &[4, 4, 4, 1, 1, 1, 1, 1]),
         list("nodes_nodeids", &[0, 1, 2, 3, 0, 5, 1, 2]),
         list("nodes_featureids", &[0, 0, 0, 1, 0, 0, 0, 0]),
-        texts(
+        words(
             "nodes_modes",
             &[
                 "BRANCH_LEQ",

@@ -8,7 +8,7 @@ fn with_lists(change: impl Fn(&str, &mut AttributeProto)) -> ModelProto {
         list("nodes_treeids", &[0; 5]),
         list("nodes_nodeids", &[0, 1, 2, 3, 4]),
         list("nodes_featureids", &[0, 0, 1, 0, 0]),
-        texts(
+        words(
             "nodes_modes",
             &["BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF"],
         ),
@@ -161,7 +161,7 @@ fn a_tree_that_is_one_leaf_says_nothing() {
         list("nodes_treeids", &[0]),
         list("nodes_nodeids", &[0]),
         list("nodes_featureids", &[0]),
-        texts("nodes_modes", &["LEAF"]),
+        words("nodes_modes", &["LEAF"]),
         floats("nodes_values", &[0.0]),
         list("nodes_truenodeids", &[0]),
         list("nodes_falsenodeids", &[0]),
@@ -199,7 +199,7 @@ fn a_tree_of_too_many_levels() {
         list("nodes_treeids", &vec![0; size]),
         list("nodes_nodeids", &(0..2 * n + 1).collect::<Vec<_>>()),
         list("nodes_featureids", &vec![0; size]),
-        texts("nodes_modes", &modes),
+        words("nodes_modes", &modes),
         floats("nodes_values", &vec![0.5; size]),
         list("nodes_truenodeids", &yes),
         list("nodes_falsenodeids", &no),

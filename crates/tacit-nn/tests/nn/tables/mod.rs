@@ -7,6 +7,7 @@ mod forest;
 mod hostile;
 mod ranks;
 mod scores;
+mod texts;
 
 use crate::common::*;
 use tacit_nn::onnx::proto::*;
@@ -56,7 +57,7 @@ pub fn floats(name: &str, floats: &[f32]) -> AttributeProto {
 }
 
 /// An attribute of several texts.
-pub fn texts(name: &str, texts: &[&str]) -> AttributeProto {
+pub fn words(name: &str, texts: &[&str]) -> AttributeProto {
     AttributeProto {
         name: name.into(),
         strings: texts.iter().map(|text| text.as_bytes().to_vec()).collect(),

@@ -65,7 +65,7 @@ fn classes_and_weights_must_fit() {
     );
     let both = vec![
         list("classlabels_ints", &[1, 2]),
-        texts("classlabels_strings", &["a", "b"]),
+        words("classlabels_strings", &["a", "b"]),
     ];
     refused(
         &with(both),
