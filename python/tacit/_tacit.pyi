@@ -40,6 +40,10 @@ class Compiled:
     ) -> Compiled:
         """Samples are an array, or arrays by the names of the model's inputs."""
 
+    @staticmethod
+    def inputs(path: str, options: str) -> str:
+        """The inputs of a file, as plans have them, as JSON."""
+
     def plan(self, run: str | None = None) -> str:
         """The plan that was made first, or that a run with these settings follows."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -58,34 +58,33 @@ def matrix(what: str, frame: Any) -> np.ndarray:
     return np.stack(parts, axis=1) if parts else np.zeros((len(frame), 0), "<f4")
 
 
-def columns(what: str, frame: Any) -> list[tuple[str, np.ndarray]]:
+def columns(
+    what: str, frame: Any, texts: Collection[str] = ()
+) -> list[tuple[str, np.ndarray[Any, Any]]]:
     """The columns of a data frame in its order, by their names.
 
-    Refused, by name and type, is what holds no finite numbers.
+    Refused, by name and type, is what holds no finite numbers, but for those in `texts`.
     """
-    names = [str(name) for name in frame.columns]
-    numbers = range(len(names))
-    if hasattr(frame, "iloc"):
-        series = [frame.iloc[:, i] for i in numbers]
-    else:
-        series = [frame.to_series(i) for i in numbers]
-    arrays = [_of_series(each) for each in series]
-    others = [
-        f"{name!r} ({_kind(each)})"
-        for name, each, found in zip(names, series, arrays, strict=True)
-        if not _real(found)
-    ]
+    held = series(frame)
+    others = [name for name, found in held if not _real(found) and name not in texts]
     if others:
-        held = f"column{'s' * (len(others) > 1)} {', '.join(others)}"
-        first = next(n for n, found in zip(names, arrays, strict=True) if not _real(found))
+        kinds = ", ".join(f"{name!r} ({_kind(frame[name])})" for name in others)
         raise InputError(
-            f"{what} has no numbers in {held}; make them the numbers that the model was trained "
-            "on, or leave them out",
-            column=first,
+            f"{what} has no numbers in column{'s' * (len(others) > 1)} {kinds}; make them the "
+            "numbers that the model was trained on, or leave them out",
+            column=others[0],
         )
-    for name, found in zip(names, arrays, strict=True):
+    for name, found in held:
         check_finite(f"{what}, column {name!r}", found, column=name)
-    return list(zip(names, arrays, strict=True))
+    return held
+
+
+def series(frame: Any) -> list[tuple[str, np.ndarray[Any, Any]]]:
+    """What the columns of a data frame hold, by their names in its order."""
+    numbers = range(len(frame.columns))
+    each = [frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i) for i in numbers]
+    names = [str(name) for name in frame.columns]
+    return list(zip(names, map(_of_series, each), strict=True))
 
 
 def exact(what: str, numbers: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import ArrayLike
 from .data import check_finite
 from .errors import InputError
 from .given import array as array_of
-from .given import columns, exact, is_frame, matrix
+from .given import columns, exact, is_frame, matrix, series
+from .texts import numbered
 
 Given = ArrayLike | Mapping[str, ArrayLike] | Any
 """An array of inputs, or one for each input of the model by its name, as onnxruntime takes them.
@@ -31,7 +33,8 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
         x = _of_frame(inputs, x)
     if not isinstance(x, Mapping):
         shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
-        return _floats("the input", array_of("the input", x), shape, 0, alone=inputs[0])
+        alone = inputs[0] if len(inputs) == 1 else {**inputs[0], "texts": None}
+        return _floats("the input", array_of("the input", x), shape, 0, alone, named=False)
     known = [each["name"] for each in inputs]
     x = cast(Mapping[str, Any], x)
     _check_names(known, list(x))
@@ -39,7 +42,7 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
     for each in inputs:
         what = f"the input {each['name']!r}"
         given = array_of(what, x[each["name"]])
-        parts.append(_floats(what, given, tuple(each["shape"]), each["batch"], name=each["name"]))
+        parts.append(_floats(what, given, tuple(each["shape"]), each["batch"], each))
     if len(inputs) == 1:
         return parts[0]
     items = {len(part) for part in parts}
@@ -60,7 +63,7 @@ def floats(what: str, x: Any) -> tuple[bytes, list[int]]:
         array = np.ascontiguousarray(array_of(what, x), dtype="<f4")
     except (TypeError, ValueError):
         # The error of numpy shows the value, which is its owner's secret.
-        advice = "their owner numbers texts before, and the model is one of these numbers"
+        advice = "give arrays by the inputs' names, or a data frame, where some are texts"
         raise InputError(f"{what} are no numbers: {advice}", input="samples") from None
     if array.ndim:
         check_finite(what, array, input="samples")
@@ -70,15 +73,18 @@ def floats(what: str, x: Any) -> tuple[bytes, list[int]]:
 def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str, np.ndarray]:
     """The rows of a data frame; of several inputs the column that is named like each."""
     if len(inputs) == 1:
-        rows = matrix("the data frame", frame)
         shape = tuple(inputs[0]["shape"])
+        if inputs[0].get("texts"):
+            return np.stack([found for _, found in series(frame)], axis=1).reshape(-1, *shape)
+        rows = matrix("the data frame", frame)
         if len(shape) == 1 and rows.shape[1:] != shape:
             raise InputError(
                 f"the data frame has {rows.shape[1]} columns, the model takes {shape[0]} an "
                 "item; choose its columns in the order of the training, as with frame[[...]]"
             )
         return rows
-    held = dict(columns("the data frame", frame))
+    texts = [each["name"] for each in inputs if each.get("texts")]
+    held = dict(columns("the data frame", frame, texts))
     _check_names([each["name"] for each in inputs], list(held))
     found: dict[str, np.ndarray[Any, Any]] = {}
     for each in inputs:
@@ -113,26 +119,38 @@ def _floats(
     array: np.ndarray,
     shape: tuple[int, ...],
     batch: int,
+    of: dict[str, Any],
     *,
-    name: str | None = None,
-    alone: dict[str, Any] | None = None,
+    named: bool = True,
 ) -> np.ndarray:
     """The items of an array whose batch stands before axis `batch` of items of this shape.
 
-    `alone` is the input, if it is given without its name: then its items stand first.
+    `of` is the input; unless it is `named` its items stand first.
     """
-    if array.dtype.kind not in "fiub":
+    name, texts = of["name"] if named else None, of.get("texts")
+    if not texts and array.dtype.kind not in "fiub":
         told = f"{what} holds {array.dtype} values; give real numbers, such as float32"
         raise InputError(told, input=name)
     items = array.shape[batch] if batch < array.ndim else 0
     if array.shape[:batch] + array.shape[batch + 1 :] != shape or items == 0:
         wanted = ", ".join(map(str, (*shape[:batch], "n", *shape[batch:])))
         advice = "reshape the array, first axis = items" if batch == 0 else "n items"
-        if alone and alone["batch"]:
-            advice = f"or give {{{alone['name']!r}: array}} as the file lays it out"
+        if not named and of["batch"]:
+            advice = f"or give {{{of['name']!r}: array}} as the file lays it out"
         raise InputError(
             f"{what} has shape {array.shape}, the model takes ({wanted}) with n >= 1; {advice}",
             input=name,
         )
+    if texts:
+        return numbered(what, np.moveaxis(array, batch, 0), texts, name)
     check_finite(what, array, input=name)
     return exact(what, np.moveaxis(array, batch, 0))
+
+
+def used_inputs(path: str | Path) -> list[str]:
+    """The inputs of an ONNX file that a node reads; the others are none of the compiled model."""
+    import onnx  # noqa: PLC0415
+
+    graph = onnx.load(path, load_external_data=False).graph
+    read = {name for node in graph.node for name in node.input}
+    return [each.name for each in graph.input if each.name in read]

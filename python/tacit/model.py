@@ -30,6 +30,7 @@ from .options import to_json
 from .planning import Comparison, compare
 from .protocols import PROTOCOLS
 from .report import html_table, render
+from .texts import hold_texts, known
 
 SHOWN = 20
 """Layers that a notebook shows of a model."""
@@ -184,7 +185,7 @@ class Model:
         table = Table(
             title=f"{numbers}, {p['parameters']:,} {owner} parameters",
             caption=Text(
-                f"the data owner learns {p['opened']}; "
+                f"the data owner learns {p['opened']}; {known(p['inputs'])}"
                 f"outputs err by at most {p['error']:.2g} in trials, with room to spare"
             ),
         )
@@ -362,6 +363,10 @@ def compile(
         "fix": dict(fix or {}),
     }
     text = to_json(options)
+    if hold_texts(samples) and isinstance(model, (str, os.PathLike)):
+        with _compiling(os.fspath(cast(str, model))):
+            inputs = json.loads(Compiled.inputs(os.fspath(cast(str, model)), text))
+        samples = rows(inputs, samples)
     if isinstance(samples, Mapping):
         values, by_name = None, named_arrays(cast(Mapping[str, Any], samples))
     else:
@@ -435,12 +440,3 @@ def write_module(
         dynamo=False,
     )
     return path
-
-
-def used_inputs(path: str | Path) -> list[str]:
-    """The inputs of an ONNX file that a node reads; the others are none of the compiled model."""
-    import onnx  # noqa: PLC0415
-
-    graph = onnx.load(path, load_external_data=False).graph
-    read = {name for node in graph.node for name in node.input}
-    return [each.name for each in graph.input if each.name in read]

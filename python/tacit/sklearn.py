@@ -18,10 +18,12 @@ import numpy as np
 
 from ._tacit import TacitError
 from .errors import CompileError, InputError, MissingPackageError
-from .given import columns, is_frame
-from .model import Model, class_names, compile, used_inputs
+from .given import columns, is_frame, series
+from .inputs import used_inputs
+from .model import Model, class_names, compile
 from .report import Report
 from .session import Result, Session, local
+from .texts import are_texts
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -238,17 +240,26 @@ def by_columns(estimator: Any) -> bool:
 
 
 def exported(estimator: Any, samples: Any = None) -> bytes:
-    """The ONNX file of a fitted estimator: its inputs are one array of rows, or columns by name."""
+    """The ONNX file of a fitted estimator: its inputs are one array of rows, or columns by name.
+
+    Columns that hold texts in the samples are inputs of texts.
+    """
     try:
         from skl2onnx import to_onnx  # noqa: PLC0415  # pyright: ignore
-        from skl2onnx.common.data_types import FloatTensorType  # noqa: PLC0415
+        from skl2onnx.common.data_types import (  # noqa: PLC0415
+            FloatTensorType,
+            StringTensorType,
+        )
     except ImportError:
         raise MissingPackageError(
             f"a {type(estimator).__name__} is exported by skl2onnx: `pip install tacit[sklearn]`",
             extra="sklearn",
         ) from None
     if by_columns(estimator) and is_frame(samples):
-        inputs: Any = [(str(name), FloatTensorType([None, 1])) for name in samples.columns]
+        inputs: Any = [
+            (name, (StringTensorType if are_texts(column) else FloatTensorType)([None, 1]))
+            for name, column in series(samples)
+        ]
     else:
         inputs = [("x", FloatTensorType([None, estimator.n_features_in_]))]
     # Of a classifier without probabilities the converter has no such option.
@@ -274,7 +285,10 @@ def _apart(frame: Any, names: list[str]) -> dict[str, np.ndarray]:
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise InputError(f"the data frame has no column {missing[0]!r}; it needs {names}")
-    return {name: array.reshape(-1, 1) for name, array in columns("the data frame", frame[names])}
+    held = series(frame[names])
+    texts = [name for name, column in held if are_texts(column)]
+    held = columns("the data frame", frame[names], texts)
+    return {name: array.reshape(-1, 1) for name, array in held}
 
 
 def _size(output: dict[str, Any]) -> int:

@@ -17,7 +17,8 @@ import numpy as np
 
 from ._tacit import TacitError
 from .errors import InputError, MissingPackageError
-from .model import Model, compile, used_inputs, write_module
+from .inputs import used_inputs
+from .model import Model, compile, write_module
 from .report import Report
 from .session import Session, local
 

@@ -20,8 +20,8 @@ use pyo3::types::PyBytes;
 use tacit_bench::{AnalysisOptions, BenchOptions};
 use tacit_run::speeds::Speeds;
 use tacit_run::{
-    Array, CompileOptions, Given, InitOptions, Outcome, PartyConfig, Protocol, Requests, Settings,
-    Tensor,
+    Array, CompileOptions, Given, Held, InitOptions, Outcome, PartyConfig, Protocol, Requests,
+    Settings, Tensor,
 };
 
 use crate::observe::{Callback, observed, told};
@@ -98,8 +98,12 @@ impl Compiled {
         let read = |(values, shape): Bytes| (floats(&values), shape);
         let samples = samples.map(read);
         let named = named.map(|named| {
-            let arrays = named.into_iter().map(|(name, array)| (name, read(array)));
-            arrays.collect::<Vec<(String, Array)>>()
+            let held = |array| {
+                let (values, shape) = read(array);
+                (Held::Numbers(values), shape)
+            };
+            let arrays = named.into_iter().map(|(name, array)| (name, held(array)));
+            arrays.collect::<Vec<(String, Array<Held>)>>()
         });
         let rows = samples.as_ref();
         let rows = rows.map(|(values, shape)| Given::Rows(Tensor { values, shape }));
@@ -110,6 +114,14 @@ impl Compiled {
         })
         .map(|model| Compiled { model })
         .map_err(error)
+    }
+
+    /// The inputs of a file, as plans have them.
+    #[staticmethod]
+    fn inputs(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<String> {
+        let options = CompileOptions::from_json(options).map_err(error)?;
+        let inputs = py.detach(|| tacit_run::Compiled::inputs(&path, &options));
+        json(&inputs.map_err(error)?)
     }
 
     #[pyo3(signature = (run=None))]

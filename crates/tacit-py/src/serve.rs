@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tacit_run::{Array, Given, Id, ServeConfig, Tensor, check_given};
+use tacit_run::{Array, Given, Held, Id, ServeConfig, Tensor, check_given};
 
 use crate::{Bytes, TacitError, bytes, error, floats};
 
@@ -150,6 +150,8 @@ impl Sharing {
         for (values, shape) in array.iter().chain(all) {
             check_given(Tensor { values, shape }).map_err(error)?;
         }
+        let held = |(name, (values, shape))| (name, (Held::Numbers(values), shape));
+        let named = named.map(|named| named.into_iter().map(held).collect::<Vec<_>>());
         let rows = array.as_ref();
         let rows = rows.map(|(values, shape)| Given::Rows(Tensor { values, shape }));
         let given = named.as_deref().map(Given::Named).or(rows);

@@ -72,6 +72,15 @@ impl CompileOptions {
         options::read("compile options", text)
     }
 
+    /// What of them the import of a file takes.
+    fn import(&self) -> ImportOptions {
+        ImportOptions {
+            dims: self.dims.clone(),
+            outputs: self.outputs.clone(),
+            fix: self.fix.clone(),
+        }
+    }
+
     /// The width that is insisted on, if any.
     pub(crate) fn width(&self) -> Result<Option<u32>, Error> {
         asked_width(self.ring, self.field)
@@ -194,6 +203,11 @@ impl Compiled {
         Ok(compiled)
     }
 
+    /// The inputs that a model of a file has, with the texts that it knows of those that take texts.
+    pub fn inputs(path: &Path, options: &CompileOptions) -> Result<Vec<Input>, Error> {
+        Ok(onnx::load(path, &options.import())?.inputs)
+    }
+
     fn load(
         path: &Path,
         options: &CompileOptions,
@@ -209,11 +223,7 @@ impl Compiled {
                 options.precision.map(Precision::Bits),
             ),
         };
-        let import = ImportOptions {
-            dims: options.dims.clone(),
-            outputs: options.outputs.clone(),
-            fix: options.fix.clone(),
-        };
+        let import = options.import();
         let (graph, hash) = rayon::join(|| onnx::load(path, &import), || hash_of(path));
         let graph = graph?.optimise();
         let inputs: Vec<&Input> = graph.inputs.iter().collect();

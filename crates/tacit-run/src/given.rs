@@ -1,5 +1,6 @@
 //! What is given to a model: an array, or one for each input by its name.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use tacit_nn::Plan;
@@ -12,11 +13,19 @@ use crate::{Error, Tensor, npy, npz};
 pub(crate) enum Numbers {
     One(Array),
     /// By the inputs' names, as the model's file lays them out.
-    Named(Vec<(String, Array)>),
+    Named(Vec<(String, Array<Held>)>),
 }
 
-/// The numbers of an array, and its shape.
-pub type Array = (Vec<f32>, Vec<usize>);
+/// The numbers of an array, or what else it holds, and its shape.
+pub type Array<T = Vec<f32>> = (T, Vec<usize>);
+
+/// What an array holds that is given by an input's name.
+pub enum Held {
+    /// Numbers.
+    Numbers(Vec<f32>),
+    /// Texts, of which the model knows some.
+    Texts(Vec<String>),
+}
 
 /// What is given to a model.
 #[derive(Clone, Copy)]
@@ -24,7 +33,7 @@ pub enum Given<'a> {
     /// One item after the other: of several inputs, each item one row.
     Rows(Tensor<'a>),
     /// An array for each input by its name, as the model's file lays it out.
-    Named(&'a [(String, Array)]),
+    Named(&'a [(String, Array<Held>)]),
 }
 
 impl<'a> From<Tensor<'a>> for Given<'a> {
@@ -41,12 +50,16 @@ impl Numbers {
             check_finite(path, "", &values, &shape)?;
             return Ok(Numbers::One((values, shape)));
         }
-        let mut arrays: Vec<(String, Array)> = Vec::new();
+        let mut arrays: Vec<(String, Array<Held>)> = Vec::new();
         for (name, bytes) in npz::read(path)? {
             let refused = |why| Error::file(path, format!("its array '{name}': {why}"));
+            if let Some((texts, shape)) = npy::parse_texts(&bytes).map_err(refused)? {
+                arrays.push((name, (Held::Texts(texts), shape)));
+                continue;
+            }
             let (values, shape) = npy::parse_floats(&bytes).map_err(refused)?;
             check_finite(path, &format!("its array '{name}': "), &values, &shape)?;
-            arrays.push((name, (values, shape)));
+            arrays.push((name, (Held::Numbers(values), shape)));
         }
         match arrays.is_empty() {
             true => Err(Error::file(path, "it holds no arrays")),
@@ -114,11 +127,14 @@ fn check_finite(path: &Path, what: &str, values: &[f32], shape: &[usize]) -> Res
     }
 }
 
+/// The numbers that are given for what an array holds.
+type Numbered<'a> = Cow<'a, [f32]>;
+
 /// How many items there are, and the numbers of every input as the model's file lays them out.
 fn parts<'a>(
-    arrays: &'a [(String, Array)],
+    arrays: &'a [(String, Array<Held>)],
     inputs: &[&Input],
-) -> Result<(usize, Vec<&'a [f32]>), Error> {
+) -> Result<(usize, Vec<Numbered<'a>>), Error> {
     let refused = |why: String| Err(Error::setting("input", why));
     let known = |name: &String| inputs.iter().any(|input| input.name == *name);
     if let Some((name, _)) = arrays.iter().find(|(name, _)| !known(name)) {
@@ -129,7 +145,7 @@ fn parts<'a>(
     let (mut items, mut parts) = (None, Vec::new());
     for input in inputs {
         let found = arrays.iter().find(|(name, _)| *name == input.name);
-        let Some((name, (values, shape))) = found else {
+        let Some((name, (held, shape))) = found else {
             return refused(format!("there is no array for the input '{}'", input.name));
         };
         let mut item = shape.clone();
@@ -147,13 +163,40 @@ fn parts<'a>(
                 items.unwrap_or(0)
             ));
         }
-        parts.push(&values[..]);
+        parts.push(numbers(name, held, input)?);
     }
     Ok((items.unwrap_or(0), parts))
 }
 
+/// The numbers that are given for what an array holds. An error shows no text: it is its owner's secret.
+fn numbers<'a>(name: &str, held: &'a Held, input: &Input) -> Result<Numbered<'a>, Error> {
+    let fail = |why: String| Error::setting("input", why);
+    let refused = |why| Err(fail(why));
+    match (held, &input.texts) {
+        (Held::Numbers(values), None) => Ok(Cow::Borrowed(values)),
+        (Held::Numbers(_), Some(_)) => refused(format!(
+            "the array of '{name}' holds numbers, and the model takes texts"
+        )),
+        (Held::Texts(_), None) => refused(format!(
+            "the array of '{name}' holds texts, and the model takes numbers"
+        )),
+        (Held::Texts(texts), Some(known)) => {
+            let number = |(at, text): (usize, &String)| {
+                let number = known.number(text).map(|number| number as f32);
+                number.ok_or_else(|| {
+                    fail(format!(
+                        "element {at} of the array of '{name}' is none of the texts that the model knows: '{}'",
+                        known.known.join("', '")
+                    ))
+                })
+            };
+            texts.iter().enumerate().map(number).collect()
+        }
+    }
+}
+
 /// Items as rows, of arrays by the names of all inputs.
-fn rows(arrays: &[(String, Array)], inputs: &[&Input]) -> Result<Array, Error> {
+fn rows(arrays: &[(String, Array<Held>)], inputs: &[&Input]) -> Result<Array, Error> {
     let (items, parts) = parts(arrays, inputs)?;
     let row: usize = inputs.iter().map(|input| input.given_len()).sum();
     let mut all = Vec::with_capacity(items * row);
@@ -175,13 +218,43 @@ fn rows(arrays: &[(String, Array)], inputs: &[&Input]) -> Result<Array, Error> {
 
 #[cfg(test)]
 mod tests {
+    use tacit_nn::graph::Texts;
+
     use super::*;
 
-    fn arrays() -> Vec<(String, Array)> {
-        vec![
-            ("mask".into(), (vec![1.0, 0.0], vec![2, 1])),
-            ("x".into(), (vec![1.0, 2.0, 3.0, 4.0], vec![2, 2])),
-        ]
+    fn arrays() -> Vec<(String, Array<Held>)> {
+        let mask = (Held::Numbers(vec![1.0, 0.0]), vec![2, 1]);
+        let x = (Held::Numbers(vec![1.0, 2.0, 3.0, 4.0]), vec![2, 2]);
+        vec![("mask".into(), mask), ("x".into(), x)]
+    }
+
+    /// A text is its place among those that the model knows, any other the place behind them; errors show none.
+    #[test]
+    fn texts_become_numbers() {
+        let texts = |others| Input {
+            texts: Some(Texts {
+                known: vec!["a".into(), "b".into()],
+                others,
+            }),
+            ..Input::numbers("port", &[1])
+        };
+        let given = || Held::Texts(["b", "secret", "a"].map(String::from).to_vec());
+        let arrays = [("port".to_string(), (given(), vec![3, 1]))];
+        let found = rows(&arrays, &[&texts(true)]).expect("others are taken");
+        assert_eq!(found, (vec![1.0, 2.0, 0.0], vec![3, 1]));
+        let refused = rows(&arrays, &[&texts(false)]).expect_err("none of the known ones");
+        let told = refused.to_string();
+        assert!(
+            told.contains("element 1") && told.contains("'a', 'b'"),
+            "{told}"
+        );
+        assert!(!told.contains("secret"), "{told}");
+        let told = rows(&arrays, &[&Input::numbers("port", &[1])]);
+        let told = told.expect_err("numbers are needed").to_string();
+        assert!(told.contains("holds texts"), "{told}");
+        let numbers = [("port".to_string(), (Held::Numbers(vec![1.0]), vec![1, 1]))];
+        let told = rows(&numbers, &[&texts(true)]).expect_err("texts are needed");
+        assert!(told.to_string().contains("takes texts"), "{told}");
     }
 
     /// Arrays are put together in the order of the inputs, whatever theirs is.
@@ -205,7 +278,7 @@ mod tests {
         let text = error(["x", "mask"], &[2]);
         assert!(text.contains("'mask' has the shape [2, 1]"), "{text}");
         let mut uneven = arrays();
-        uneven[0].1 = (vec![1.0], vec![1, 1]);
+        uneven[0].1 = (Held::Numbers(vec![1.0]), vec![1, 1]);
         let inputs = [Input::numbers("x", &[2]), Input::numbers("mask", &[1])];
         let text = rows(&uneven, &inputs.each_ref());
         let text = text.expect_err("1 and 2 items").to_string();
@@ -218,12 +291,12 @@ mod tests {
     /// Of a state whose batch is its second axis.
     #[test]
     fn items_may_stand_along_another_axis() {
-        let state = (vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], vec![3, 2]);
+        let state = Held::Numbers(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         let inputs = [Input {
             batch: 1,
             ..Input::numbers("state", &[3])
         }];
-        let found = rows(&[("state".into(), state)], &inputs.each_ref());
+        let found = rows(&[("state".into(), (state, vec![3, 2]))], &inputs.each_ref());
         let expected = (vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0], vec![2, 3]);
         assert_eq!(found.expect("they fit"), expected);
     }

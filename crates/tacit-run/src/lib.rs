@@ -58,7 +58,7 @@ mod train;
 pub use compiled::{CompileOptions, Compiled, PlanSummary};
 pub use config::PartyConfig;
 pub use error::{Error, Fields};
-pub use given::{Array, Given};
+pub use given::{Array, Given, Held};
 pub use init::{InitOptions, init};
 pub use instance::{Instance, Tolerance};
 pub use job::{Observer, Outcome, Progress};

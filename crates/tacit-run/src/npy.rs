@@ -8,6 +8,8 @@ use crate::Error;
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// The longest header that is read; NumPy's own are shorter by far.
 const MAX_HEADER: usize = 64 << 10;
+/// The most letters of a text.
+const MAX_LETTERS: usize = 1 << 20;
 
 /// Reads an array of real numbers as float32, with its shape. Wider floats are rounded; integers
 /// that float32 does not hold are refused.
@@ -19,6 +21,23 @@ pub fn read_floats(path: &Path) -> Result<(Vec<f32>, Vec<usize>), Error> {
 pub(crate) fn parse_floats(bytes: &[u8]) -> Result<(Vec<f32>, Vec<usize>), String> {
     let array = Array::parse(bytes)?;
     Ok((array.floats()?, array.shape))
+}
+
+/// The array of texts of a file's bytes, with its shape; `None` where it is of something else.
+pub(crate) fn parse_texts(bytes: &[u8]) -> Result<Option<crate::Array<Vec<String>>>, String> {
+    let array = Array::parse(bytes)?;
+    if array.kind != 'U' {
+        return Ok(None);
+    }
+    let text = |bytes: &[u8]| {
+        let units = bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b));
+        // What is shorter than the longest is filled up.
+        let letters = units.take_while(|&unit| unit != 0).map(char::from_u32);
+        let text: Option<String> = letters.collect();
+        text.ok_or_else(|| "it holds a text with a letter that Unicode does not have".to_string())
+    };
+    let texts = array.data.chunks_exact(array.width).map(text);
+    Ok(Some((texts.collect::<Result<_, _>>()?, array.shape)))
 }
 
 /// Reads a one-dimensional array of integers.
@@ -119,6 +138,12 @@ impl<'a> Array<'a> {
     }
 
     fn floats(&self) -> Result<Vec<f32>, String> {
+        if self.kind == 'U' {
+            return Err(
+                "it holds texts; give them by the names of inputs, as numpy.savez writes them"
+                    .into(),
+            );
+        }
         match (self.kind, self.width) {
             ('f', 4) => Ok(self.elements(f32::from_le_bytes).collect()),
             ('f', _) => Ok(self.elements(|b| f64::from_le_bytes(b) as f32).collect()),
@@ -128,8 +153,8 @@ impl<'a> Array<'a> {
 
     fn integers(&self) -> Result<Vec<i64>, String> {
         let signed = self.kind == 'i';
-        if self.kind == 'f' {
-            return Err("it holds floats where integers are needed".into());
+        if ['f', 'U'].contains(&self.kind) {
+            return Err("it holds floats or texts where integers are needed".into());
         }
         let integer = |bytes: &[u8]| {
             let negative = signed && bytes.last().is_some_and(|b| b >> 7 == 1);
@@ -169,8 +194,11 @@ fn element(descr: &str) -> Option<(char, usize)> {
         'f' => [4, 8].contains(&width),
         'i' | 'u' => [1, 2, 4, 8].contains(&width),
         'b' => width == 1,
+        // Texts, each of so many letters of four bytes.
+        'U' => (1..=MAX_LETTERS).contains(&width),
         _ => false,
     };
+    let width = if kind == 'U' { 4 * width } else { width };
     let little = order == "<" || (order == "|" && width == 1);
     (known && little).then_some((kind, width))
 }
@@ -240,6 +268,25 @@ mod tests {
         );
         let error = floats(&file("'<u8'", "(1,)", &[0xff; 8])).expect_err("too wide");
         assert!(error.contains("2^63"), "{error}");
+    }
+
+    #[test]
+    fn texts_of_all_lengths() {
+        let letters = |text: &str| -> Vec<u8> {
+            let units = text.chars().map(u32::from).chain([0; 3]).take(3);
+            units.flat_map(u32::to_le_bytes).collect()
+        };
+        let data = [letters("né"), letters("abc"), letters("")].concat();
+        let texts = parse_texts(&file("'<U3'", "(3, 1)", &data));
+        let expected = ["né", "abc", ""].map(String::from).to_vec();
+        assert_eq!(texts, Ok(Some((expected, vec![3, 1]))));
+        assert_eq!(parse_texts(&file("'<f4'", "(1,)", &[0; 4])), Ok(None));
+        let beyond = parse_texts(&file("'<U1'", "(1,)", &[255; 4]));
+        assert!(beyond.is_err_and(|why| why.contains("Unicode")));
+        let refused = floats(&file("'<U1'", "(1,)", &[0; 4])).expect_err("no numbers");
+        assert!(refused.contains("holds texts"), "{refused}");
+        assert!(parse_texts(&file("'<U9'", "(1,)", &[0; 4])).is_err());
+        assert!(parse_texts(&file("'<U0'", "(9,)", &[])).is_err());
     }
 
     #[test]

@@ -51,7 +51,8 @@ class Agreed:
     def encode(self, x: Given) -> np.ndarray:
         """The items of `x`, float32, in the order in which they are shared."""
         inputs = [
-            {"name": each["name"], **_axes(each), "kind": "numbers"} for each in self.told["inputs"]
+            {"name": each["name"], **_axes(each), "texts": each.get("texts")}
+            for each in self.told["inputs"]
         ]
         return rows(inputs, x)
 
@@ -154,12 +155,20 @@ def _read(party: str, said: bytes) -> dict[str, Any]:
             fits = fits and isinstance(each["name"], str)
             for size in (*each["shape"], *each.get("item_shape", ())):
                 fits = fits and type(size) is int and -1 <= size < 1 << 31
+            fits = fits and (each.get("texts") is None or _are_texts(each["texts"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         fits = False
     if not fits:
         why = f"{party} does not describe the model as a service of Tacit does"
         raise ServiceError(why, address=party, code="malformed")
     return {**held, "max_items": told["max_items"]}
+
+
+def _are_texts(told: Any) -> bool:
+    """Whether this is what a model knows of an input of texts."""
+    known = told["known"]
+    whole = isinstance(known, list) and all(isinstance(text, str) for text in known)
+    return whole and isinstance(told["others"], bool)
 
 
 def _axes(told: Mapping[str, Any]) -> dict[str, Any]:

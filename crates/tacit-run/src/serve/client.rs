@@ -54,7 +54,8 @@ pub(super) fn described(
     let unwritten = |e: serde_json::Error| Error::setting("plan", e.to_string());
     let inputs = plan.inputs.iter().map(|planned| {
             let input = &planned.input;
-            json!({"name": input.name, "datatype": "FP32", "shape": with_batch(&input.shape, input.batch)})
+            json!({"name": input.name, "datatype": "FP32", "shape": with_batch(&input.shape, input.batch),
+                   "texts": input.texts})
         });
     let outputs = plan.outputs.iter().map(|output| {
             json!({"name": output.name, "datatype": "FP32", "shape": with_batch(&output.shape, output.batch),
