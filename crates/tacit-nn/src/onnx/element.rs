@@ -2,6 +2,7 @@
 
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
+use super::constant::Constant;
 use super::lower::Builder;
 use super::mask::{hidden, masked};
 use super::{shape, token};
@@ -58,8 +59,39 @@ fn of_inputs(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Val
             };
             with_constant(call, builder, what, x, [1, 0])
         }
-        _ => of_two(call, builder, what),
+        (a, b) => match with_itself(call, what, a, b) {
+            Some(constant) => Ok(Value::Constant(constant)),
+            None => of_two(call, builder, what),
+        },
     }
+}
+
+/// `x - x` and `x / x`: how converters write zeros and ones of a batch's shape.
+fn with_itself(call: &Call, what: Arithmetic, a: &Value, b: &Value) -> Option<Constant> {
+    let (
+        Value::Secret { id, shape, batch },
+        Value::Secret {
+            id: other,
+            shape: like,
+            ..
+        },
+    ) = (a, b)
+    else {
+        return None;
+    };
+    let number = match what {
+        Arithmetic::Sub => 0.0,
+        Arithmetic::Div => 1.0,
+        Arithmetic::Add | Arithmetic::Mul => return None,
+    };
+    (id == other && shape == like).then(|| {
+        let mut shape = shape.clone();
+        if !call.whole {
+            shape.insert(*batch, 1);
+        }
+        let n = len(&shape);
+        Constant::floats(shape, vec![number; n])
+    })
 }
 
 /// The operation on input `secret` and input `constant`; of a divisor, `x` is the reciprocal already.

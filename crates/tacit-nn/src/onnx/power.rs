@@ -14,7 +14,7 @@ use crate::graph::{Function, Op, ValueId};
 
 /// The largest whole exponent that is computed by products.
 const MOST: f32 = 64.0;
-/// The most different exponents of one node.
+/// The most different exponents of one node that are made of products.
 const DIFFERENT: usize = 16;
 
 /// Pow of a value by constants, of constants by a value, and of a value by another.
@@ -35,46 +35,58 @@ pub(super) fn pow(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
                 c.each("power", exp_of(ANY), &[x])
             })
         }
-        _ => {
-            let log = of_each(call, builder, |c, x| c.function(Function::Log, x, ANY))?;
-            let inner = two(call, builder, (Arithmetic::Mul, "inner"), exponent, &log)?;
-            on(call, builder, &inner, |c, x| {
-                c.each("power", exp_of(ANY), &[x])
-            })
-        }
+        _ => by_exponential(call, builder, exponent),
     }
 }
 
-/// The power for every different exponent, each where it is asked for.
+/// The powers of constant exponents: those that are products each where it is asked for, all others by one
+/// exponential.
 fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (_, shape, batch) = call.secret_at(0)?;
     let (given, exponents) = call.weights(1)?;
     let mut different: Vec<f32> = exponents.to_vec();
     different.sort_by(f32::total_cmp);
     different.dedup();
-    if different.len() > DIFFERENT {
-        return unsupported(format!(
-            "it has {} different exponents, more than {DIFFERENT}",
-            different.len()
-        ));
-    }
     let out = Stretched::new(given, &exponents, shape, batch)?.out;
     if let (&[exponent], true) = (&different[..], out == shape) {
         return of_each(call, builder, |c, x| power(c, x, exponent));
     }
-    let mut result: Option<Value> = None;
-    for exponent in different {
+    let (products, others): (Vec<f32>, Vec<f32>) =
+        different.into_iter().partition(|&e| is_product(e));
+    if products.len() > DIFFERENT {
+        return unsupported(format!(
+            "it has {} different whole and half exponents, more than {DIFFERENT}",
+            products.len()
+        ));
+    }
+    let constant = |of: &dyn Fn(f32) -> f32| {
+        Value::Constant(Constant {
+            shape: given.to_vec(),
+            kind: Kind::Float,
+            data: Data::Float(exponents.iter().map(|&e| of(e)).collect()),
+        })
+    };
+    let mut parts: Vec<(String, Value, Value)> = Vec::new();
+    if !others.is_empty() {
+        let other = |e: f32| if is_product(e) { 0.0 } else { e };
+        let all = by_exponential(call, builder, &constant(&other))?;
+        if products.is_empty() {
+            return Ok(all);
+        }
+        let asked = constant(&|e| f32::from(u8::from(!is_product(e))));
+        parts.push(("to others".into(), all, asked));
+    }
+    for exponent in products {
         let part = format!("to {exponent}");
         let all = of_each(call, builder, |c, x| {
             c.name = format!("{}.{part}", c.name);
             power(c, x, exponent)
         })?;
-        let asked = exponents.iter().map(|&e| f32::from(e == exponent));
-        let asked = Value::Constant(Constant {
-            shape: given.to_vec(),
-            kind: Kind::Float,
-            data: Data::Float(asked.collect()),
-        });
+        let asked = constant(&|e| f32::from(u8::from(e == exponent)));
+        parts.push((part, all, asked));
+    }
+    let mut result: Option<Value> = None;
+    for (part, all, asked) in parts {
         let mut one = two(call, builder, (Arithmetic::Mul, &part), &all, &asked)?;
         if let Some(others) = &result {
             let name = format!("{part} and before");
@@ -85,10 +97,25 @@ fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     result.map_or_else(|| unsupported("it has no exponent"), Ok)
 }
 
+/// Every element, which must be positive, to a power of its own.
+fn by_exponential(call: &Call, builder: &mut Builder, exponents: &Value) -> Result<Value, Fault> {
+    let log = of_each(call, builder, |c, x| c.function(Function::Log, x, ANY))?;
+    let inner = two(call, builder, (Arithmetic::Mul, "inner"), &log, exponents)?;
+    on(call, builder, &inner, |c, x| {
+        c.each("power", exp_of(ANY), &[x])
+    })
+}
+
+/// Whether a power of this exponent is made of products, roots and reciprocals.
+fn is_product(exponent: f32) -> bool {
+    let doubled = 2.0 * exponent.abs();
+    doubled.fract() == 0.0 && doubled <= 2.0 * MOST
+}
+
 /// `x` to the power `exponent`; of fractions and negative exponents `x` must be positive.
 pub(super) fn power(c: &mut Composer, x: ValueId, exponent: f32) -> Result<ValueId, Fault> {
     let doubled = 2.0 * exponent.abs();
-    if doubled.fract() != 0.0 || doubled > 2.0 * MOST {
+    if !is_product(exponent) {
         let log = c.function(Function::Log, x, ANY)?;
         let inner = c.affine("inner", log, exponent, 0.0)?;
         return c.each("power", exp_of(ANY), &[inner]);

@@ -200,3 +200,47 @@ fn logistic_functions_that_are_written_out() {
     let swish: Vec<f32> = x.iter().map(|v| v / (1.0 + (-v).exp())).collect();
     super::check(&[5], nodes, vec![one()], &x, &swish);
 }
+
+/// Columns to powers of their own: of fractions one logarithm and one exponential for all.
+#[test]
+fn columns_to_powers_of_their_own() {
+    let exponents = [0.3, -1.7, 2.0, 1.5];
+    let x: Vec<f32> = vec![2.0, 3.0, 1.5, 4.0, 0.5, 0.7, 3.0, 2.25];
+    let powers = |exponents: &[f32]| -> Vec<f32> {
+        let each = x.iter().zip(exponents.iter().cycle());
+        each.map(|(v, e)| v.powf(*e)).collect()
+    };
+    let pow = |exponents: &[f32]| {
+        let node = node("Pow", &["x", "e"], "y", vec![]);
+        model(&[4], vec![node], vec![tensor("e", &[4], exponents)])
+    };
+    super::check(
+        &[4],
+        vec![node("Pow", &["x", "e"], "y", vec![])],
+        vec![tensor("e", &[4], &exponents)],
+        &x,
+        &powers(&exponents),
+    );
+    let of_fractions = [0.3, -1.7, 0.9, 1.1];
+    let graph = imported(&pow(&of_fractions)).unwrap_or_else(|e| panic!("{e}"));
+    let kinds: Vec<_> = graph.nodes.iter().map(|node| node.op.kind()).collect();
+    assert_eq!(kinds, ["Log", "Affine", "Exp"]);
+}
+
+/// `x / x` and `x - x` are how converters write ones and zeros of a batch's shape.
+#[test]
+fn values_with_themselves() {
+    let x: Vec<f32> = vec![2.0, -3.0, 1.5, 4.0];
+    let nodes = |op: &str| {
+        vec![
+            node(op, &["x", "x"], "same", vec![]),
+            node("Add", &["x", "same"], "y", vec![]),
+        ]
+    };
+    for (op, more) in [("Div", 1.0), ("Sub", 0.0)] {
+        let expected: Vec<f32> = x.iter().map(|v| v + more).collect();
+        super::check(&[2], nodes(op), vec![], &x, &expected);
+        let graph = imported(&model(&[2], nodes(op), vec![])).unwrap_or_else(|e| panic!("{e}"));
+        assert!(graph.nodes.len() <= 1, "no division, no difference");
+    }
+}
