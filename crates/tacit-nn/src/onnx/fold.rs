@@ -50,6 +50,7 @@ pub(super) fn fold(
         "CastLike" => kind::cast(call.constant(0)?, call.constant(1)?.kind)?,
         "Where" => numbers::choose(call)?,
         "Clip" => numbers::clipped(call)?,
+        "CumSum" => made::running_sum(call)?,
         "Scatter" | "ScatterElements" | "ScatterND" => made::scattered(call)?,
         "Pow" => numbers::power(call.constant(0)?, call.constant(1)?)?,
         "Sum" | "Mean" | "Max" | "Min" => numbers::nary(call, &inputs)?,

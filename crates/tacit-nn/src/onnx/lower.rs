@@ -7,7 +7,9 @@ use super::constant::{Constant, Data};
 use super::kind::Kind;
 use super::proto::NodeProto;
 use super::table::is_table;
-use super::{activation, along, attention, columns, compare, conv, einsum, element, factors};
+use super::{
+    activation, along, attention, chosen, columns, compare, conv, einsum, element, factors,
+};
 use super::{
     fourier, function, grid, linear, loss, mask, missing, moves, nary, norm, places, pool, power,
     product,
@@ -243,6 +245,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "LpNormalization" => norm::unit_length(call, builder),
         "MeanVarianceNormalization" => norm::mean_variance(call, builder),
         "Transpose" => rearrange::transposed(call, builder),
+        "Gather" | "GatherND" if chosen::is_computed(call) => chosen::gather(call, builder),
         "Gather" if token::is_index(call) => token::gather(call, builder),
         "GatherElements" if token::is_index(call) => token::gather_elements(call),
         "OneHot" => token::one_hot(call, builder),

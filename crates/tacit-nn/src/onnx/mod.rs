@@ -7,6 +7,7 @@ mod apart;
 mod attention;
 mod batch;
 mod call;
+mod chosen;
 mod columns;
 mod compare;
 mod compose;

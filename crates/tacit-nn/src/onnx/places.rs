@@ -45,6 +45,13 @@ impl Chosen {
     }
 }
 
+/// The marks that choose the numbers of value `id`, if any do: their value, the number of every mark of a row, and
+/// the row of every element.
+pub(super) fn marks_of(builder: &Builder, id: ValueId) -> Option<(ValueId, Vec<f32>, Vec<u32>)> {
+    let chosen = Chosen::of(builder, id)?;
+    Some((chosen.marks, chosen.numbers, chosen.rows))
+}
+
 /// What `of` makes of the numbers of value `id`, if these are chosen by marks and `of` knows them all.
 pub(super) fn chosen_of(
     c: &mut Composer,

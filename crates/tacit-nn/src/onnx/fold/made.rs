@@ -6,6 +6,7 @@ use super::super::kind::Kind;
 use super::super::{scatter, shape};
 use super::numbers::{binary, free_batch};
 use super::rearranged;
+use crate::graph::len;
 use crate::index::transpose;
 
 /// The sizes of a value's axes, that of the batch being `items`.
@@ -105,6 +106,58 @@ pub(super) fn constant_of_shape(call: &Call, reader: &Reader) -> Result<Constant
         shape,
         kind: one.kind,
         data: one.data.gather(&vec![0; n], 0.0),
+    })
+}
+
+/// CumSum: every number with those before it along an axis.
+pub(super) fn running_sum(call: &Call) -> Result<Constant, Fault> {
+    let from = call.constant(0)?;
+    let &[given] = call.ints(1)? else {
+        return bad("its axis is no number");
+    };
+    let along = axis(given, from.shape.len())?;
+    let (exclusive, reverse) = (call.int("exclusive", 0) != 0, call.int("reverse", 0) != 0);
+    let (size, inner) = (from.shape[along], len(&from.shape[along + 1..]));
+    // Element `e` in the order of adding, for the first of which nothing is there yet.
+    let ordered = |e: usize| {
+        let (block, at) = (e / (size * inner), e / inner % size);
+        let at = if reverse { size - 1 - at } else { at };
+        (block * size + at) * inner + e % inner
+    };
+    fn sums<T: Copy + Default + std::ops::Add<Output = T>>(
+        v: &[T],
+        ordered: impl Fn(usize) -> usize,
+        (size, inner): (usize, usize),
+        exclusive: bool,
+    ) -> Vec<T> {
+        let mut out = vec![T::default(); v.len()];
+        let mut sums = vec![T::default(); inner];
+        for e in 0..v.len() {
+            if e / inner % size == 0 {
+                sums[e % inner] = T::default();
+            }
+            let (sum, at) = (&mut sums[e % inner], ordered(e));
+            let before = *sum;
+            *sum = before + v[at];
+            out[at] = if exclusive { before } else { *sum };
+        }
+        out
+    }
+    let sizes = (size, inner);
+    let data = match &from.data {
+        Data::Int(v) if v.contains(&BATCH) => return free_batch(),
+        Data::Int(v) if v.iter().any(|v| v.unsigned_abs() > 1 << 31) => {
+            return unsupported("it adds up numbers beyond 2^31");
+        }
+        Data::Int(v) => Data::Int(sums(v, ordered, sizes, exclusive)),
+        Data::Float(v) => Data::Float(sums(v, ordered, sizes, exclusive).into()),
+        Data::Double { exact, .. } => Data::double(sums(exact, ordered, sizes, exclusive)),
+    };
+    let shape = from.shape.clone();
+    Ok(Constant {
+        shape,
+        data,
+        ..*from
     })
 }
 

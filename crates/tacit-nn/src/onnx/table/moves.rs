@@ -75,7 +75,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     from(
         11,
-        op("GatherND", 2, &[("batch_dims", Int, 12, NOW)], INDICES),
+        op(
+            "GatherND",
+            2,
+            &[("batch_dims", Int, 12, NOW)],
+            "constant indices; or of every item a row by a place that is found in it",
+        ),
     ),
     from(9, op("NonZero", 1, &[], FOLDED)),
     from(

@@ -70,6 +70,28 @@ fn nodes_of_constants_are_computed() {
     assert_eq!(graph.nodes.len(), 2);
 }
 
+/// Sums of constants along an axis, from either end, with the element itself or without.
+#[test]
+fn running_sums_of_constants() {
+    for (exclusive, reverse, expected) in [
+        (0, 0, [1.0, 2.0, 4.0, 6.0]),
+        (1, 0, [0.0, 0.0, 1.0, 2.0]),
+        (0, 1, [4.0, 6.0, 3.0, 4.0]),
+        (1, 1, [3.0, 4.0, 0.0, 0.0]),
+    ] {
+        let attributes = vec![int("exclusive", exclusive), int("reverse", reverse)];
+        let nodes = vec![
+            node("CumSum", &["c", "along"], "sums", attributes),
+            node("Add", &["x", "sums"], "y", vec![]),
+        ];
+        let tensors = vec![
+            tensor("c", &[1, 2, 2], &[1.0, 2.0, 3.0, 4.0]),
+            ints("along", &[], &[1]),
+        ];
+        assert_eq!(predict(&[2, 2], nodes, tensors, &[0.0; 4]), expected);
+    }
+}
+
 /// A constant of as many places as there are items is none: it is refused with what to do, as no fault of the file.
 #[test]
 fn constants_that_the_batch_sizes_are_told() {

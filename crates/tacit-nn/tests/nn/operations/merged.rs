@@ -127,3 +127,60 @@ fn items_that_are_treated_apart_are_refused() {
     ];
     refused(nodes, tensors);
 }
+
+/// `x[arange(len(x)), place]`: of every item the row that its own numbers choose; the place may be counted on, and
+/// must not lie beyond the item.
+#[test]
+fn every_item_has_a_row_of_its_own() {
+    let nodes = |more: bool| {
+        let place = if more { "next" } else { "first" };
+        vec![
+            node("Shape", &["x"], "s", vec![]),
+            node("Gather", &["s", "zero"], "n", vec![int("axis", 0)]),
+            node("Range", &["zero", "n", "one"], "items", vec![]),
+            node("Unsqueeze", &["items", "last"], "i", vec![]),
+            node("Gather", &["x", "zero"], "c", vec![int("axis", 2)]),
+            node(
+                "ArgMax",
+                &["c"],
+                "first",
+                vec![int("axis", 1), int("keepdims", 1)],
+            ),
+            node("Add", &["first", "one"], "next", vec![]),
+            node("Concat", &["i", place], "at", vec![int("axis", 1)]),
+            node("GatherND", &["x", "at"], "y", vec![]),
+        ]
+    };
+    let tensors = || {
+        vec![
+            ints("zero", &[], &[0]),
+            ints("one", &[], &[1]),
+            ints("last", &[1], &[-1]),
+        ]
+    };
+    let model = model(&[3, 2], nodes(false), tensors());
+    follows(&model, &X, &[3., 4., 5., -2.]);
+    let told = refused(nodes(true), tensors());
+    assert!(told.contains("computes with the batch size"), "{told}");
+    // As older exporters write it: all rows of all items in one.
+    let mut flat = nodes(false);
+    flat.truncate(6);
+    flat.extend([
+        node("Mul", &["items", "three"], "starts", vec![]),
+        node("Flatten", &["first"], "f", vec![int("axis", 0)]),
+        node("Reshape", &["f", "last"], "places", vec![]),
+        node("Add", &["starts", "places"], "at", vec![]),
+        node("Reshape", &["x", "rows"], "all", vec![]),
+        node("Gather", &["all", "at"], "y", vec![int("axis", 0)]),
+    ]);
+    let mut tensors = tensors();
+    tensors.extend([ints("three", &[], &[3]), shaped("rows", &[-1, 2])]);
+    follows(
+        &super::model(&[3, 2], flat.clone(), tensors.clone()),
+        &X,
+        &[3., 4., 5., -2.],
+    );
+    // Of the item after it: items would be mixed.
+    flat[6] = node("Mul", &["items", "one"], "starts", vec![]);
+    refused(flat, tensors);
+}
