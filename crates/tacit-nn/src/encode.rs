@@ -159,8 +159,9 @@ impl Plan {
                     },
                 }
             };
-            if !kind.holds(value) {
-                return Err(refused(Some(kind.described())));
+            let takes = planned.input.kind_at(at);
+            if !takes.holds(value) {
+                return Err(refused(Some(takes.described())));
             }
             if let InputKind::Tokens { classes } = kind {
                 let start = out.len();

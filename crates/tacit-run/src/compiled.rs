@@ -421,8 +421,10 @@ fn check_kinds(what: &str, graph: &Graph, values: &[f32]) -> Result<(), Error> {
         for input in &graph.inputs {
             let part;
             (part, rest) = rest.split_at(input.given_len());
-            if let Some(value) = part.iter().find(|&&v| !input.kind.holds(v)) {
-                let (name, takes) = (&input.name, input.kind.described());
+            let beyond = |at: &usize| !input.kind_at(*at).holds(part[*at]);
+            if let Some(at) = (0..part.len()).find(beyond) {
+                let (name, takes) = (&input.name, input.kind_at(at).described());
+                let value = part[at];
                 let why = format!("item {item} of '{name}' holds {value}; it takes {takes}");
                 return Err(Error::setting(what, why));
             }

@@ -16,6 +16,9 @@ pub struct Input {
     pub batch: usize,
     /// What its numbers are.
     pub kind: InputKind,
+    /// Of tokens of which not all may choose all rows: how many rows each may choose from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<usize>,
     /// Of an input of texts those that the model knows: what is given for each is its place among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<Texts>,
@@ -102,7 +105,16 @@ impl Input {
             shape: shape.to_vec(),
             batch: 0,
             kind: InputKind::Numbers,
+            limits: vec![],
             texts: None,
+        }
+    }
+
+    /// What number `at` of an item is.
+    pub fn kind_at(&self, at: usize) -> InputKind {
+        match (self.kind, self.limits.get(at)) {
+            (InputKind::Tokens { .. }, Some(&classes)) => InputKind::Tokens { classes },
+            (kind, _) => kind,
         }
     }
 

@@ -116,7 +116,7 @@ fn are_alike(one: &Graph, several: &Graph) -> bool {
 fn made_up(inputs: &[Input], (low, high): (f64, f64), random: &mut Random) -> Vec<f32> {
     let mut row = Vec::new();
     for input in inputs {
-        let number = |_| match input.kind {
+        let number = |at| match input.kind_at(at) {
             InputKind::Numbers => (low + (high - low) * random.uniform()) as f32,
             InputKind::Integers => (4.0 * random.uniform()).floor() as f32,
             InputKind::Truths => (2.0 * random.uniform()).floor() as f32,

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
-use super::input::Known;
+use super::input::{Known, finished};
 use super::lower::{self, Builder};
 use super::mask::{feed_softmax, hiding};
 use super::nested::{Progress, Stop, is_nested};
@@ -12,7 +12,7 @@ use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, operation};
 use super::tail::last_nodes;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, texts, unusable};
-use crate::graph::{Graph, InputKind, Texts};
+use crate::graph::{Graph, Input, InputKind, Texts};
 
 /// The most elements that all constants together may have.
 const MAX_CONSTANTS: usize = 1 << 28;
@@ -25,6 +25,8 @@ enum Imported {
     Graph(Graph),
     /// Numbers of an input turned out to be of this kind.
     Again(String, InputKind),
+    /// Numbers of inputs choose rows of tables of so many.
+    Limits(Vec<(Input, Vec<(usize, usize)>)>),
     /// More is needed of what inputs of texts may hold.
     Texts(Vec<(String, Texts)>),
 }
@@ -80,6 +82,11 @@ impl<'a> Importer<'a> {
                     known.kinds.insert(name, kind);
                     continue;
                 }
+                Imported::Limits(limits) => {
+                    let all = limits.iter();
+                    all.for_each(|(input, places)| known.limit(input, places));
+                    continue;
+                }
                 Imported::Texts(texts) => {
                     known.texts.extend(texts);
                     continue;
@@ -115,6 +122,11 @@ impl<'a> Importer<'a> {
         if let Some((at, kind)) = builder.wanted {
             return Ok(Imported::Again(inputs[at].name.clone(), kind));
         }
+        if !builder.wanted_limits.is_empty() {
+            let wanted = std::mem::take(&mut builder.wanted_limits).into_iter();
+            let of = wanted.map(|(at, places)| (inputs[at].clone(), places));
+            return Ok(Imported::Limits(of.collect()));
+        }
         if !builder.wanted_texts.is_empty() {
             let wanted = std::mem::take(&mut builder.wanted_texts).into_iter();
             let named = wanted.map(|(at, texts)| (inputs[at].name.clone(), texts));
@@ -127,7 +139,7 @@ impl<'a> Importer<'a> {
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let (output, outputs) = output::joined(ends, &mut builder)?;
         Ok(Imported::Graph(Graph {
-            inputs,
+            inputs: finished(inputs),
             nodes: builder.nodes,
             output,
             outputs,

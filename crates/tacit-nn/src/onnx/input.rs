@@ -1,13 +1,17 @@
 //! The inputs of a model's file: which ones, the shape of an item of each, and where their values begin.
 
+mod axes;
+
 use std::collections::{HashMap, HashSet};
+
+use axes::{BatchAxes, dims, free_name, shape_of};
 
 use super::call::{Fault, Value};
 use super::constant::{Constant, bounded_len};
 use super::importer::Importer;
 use super::kind::Kind;
 use super::lower::Builder;
-use super::proto::{DimensionProto, ShapeProto, ValueInfoProto, data_type};
+use super::proto::{DimensionProto, ValueInfoProto, data_type};
 use super::{ImportError, texts, unusable};
 use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
 
@@ -16,6 +20,39 @@ use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
 pub(super) struct Known {
     pub kinds: HashMap<String, InputKind>,
     pub texts: HashMap<String, Texts>,
+    /// How many rows the numbers of tokens may choose from; 0 where nothing limits them yet.
+    pub limits: HashMap<String, Vec<usize>>,
+}
+
+impl Known {
+    /// Notes that numbers of an input choose rows of a table of so many.
+    pub(super) fn limit(&mut self, input: &Input, places: &[(usize, usize)]) {
+        let limits = self.limits.entry(input.name.clone()).or_default();
+        limits.resize(input.given_len(), 0);
+        for &(place, classes) in places {
+            limits[place] = match limits[place] {
+                0 => classes,
+                known => known.min(classes),
+            };
+        }
+        let classes = limits.iter().copied().max().unwrap_or(1);
+        let kind = InputKind::Tokens { classes };
+        self.kinds.insert(input.name.clone(), kind);
+    }
+}
+
+/// Inputs as plans have them: limits stand only where not all tokens may choose all rows.
+pub(super) fn finished(mut inputs: Vec<Input>) -> Vec<Input> {
+    for input in &mut inputs {
+        let classes = input.kind.shared();
+        let limits = &mut input.limits;
+        let free = limits.iter_mut().filter(|limit| **limit == 0);
+        free.for_each(|limit| *limit = classes);
+        if limits.iter().all(|&limit| limit == classes) {
+            limits.clear();
+        }
+    }
+    inputs
 }
 
 impl<'a> Importer<'a> {
@@ -68,6 +105,9 @@ impl<'a> Importer<'a> {
             builder.rounds |= elements(proto)? == Some(Kind::Double);
             if let Some(&kind) = known.kinds.get(&input.name) {
                 input.kind = kind;
+            }
+            if let Some(limits) = known.limits.get(&input.name) {
+                input.limits.clone_from(limits);
             }
             if input.texts.is_some() {
                 let texts = known.texts.get(&input.name).cloned().unwrap_or_default();
@@ -152,6 +192,7 @@ impl<'a> Importer<'a> {
             shape,
             batch,
             kind,
+            limits: vec![],
             texts: of.is_none().then(Texts::default),
         };
         Ok((input, size))
@@ -306,6 +347,7 @@ fn begin(
         batch,
         kind,
         texts,
+        ..
     } = inputs[at].clone();
     let n = len(&shape);
     let batch = if builder.whole { 0 } else { batch };
@@ -342,77 +384,6 @@ fn begin(
     Ok(Value::Secret { id, shape, batch })
 }
 
-/// Where the batch stands in each input.
-struct BatchAxes {
-    /// What the file calls the batch.
-    name: Option<String>,
-    /// Whether an input begins with an axis without a size.
-    free: bool,
-    whole: bool,
-}
-
-impl BatchAxes {
-    /// The first axis of the first input whose first axis is free names the batch; where all have sizes, the one
-    /// name of all axes without, unless it is among those `sized` by the user.
-    fn new(inputs: &[&ValueInfoProto], whole: bool, sized: &HashMap<String, usize>) -> Self {
-        let first = |input: &&ValueInfoProto| dims(input).first().and_then(param);
-        let is_free = |input: &&ValueInfoProto| {
-            let first = dims(input).first();
-            first.is_some_and(|dim| dim.dim_value.is_none())
-        };
-        let free = inputs.iter().any(is_free);
-        BatchAxes {
-            name: match free {
-                true => inputs.iter().find_map(first),
-                false => only_name(inputs).filter(|name| !sized.contains_key(name)),
-            },
-            free,
-            whole,
-        }
-    }
-
-    /// The first axis, unless it has a size and a later one is the batch by its name, or is the only one
-    /// without a size.
-    fn of(&self, input: &ValueInfoProto) -> usize {
-        let dims = dims(input);
-        let sized = dims.first().is_some_and(|dim| dim.dim_value.is_some());
-        if self.whole || !sized {
-            return 0;
-        }
-        let is_open = |dim: &DimensionProto| dim.dim_value.is_none();
-        let named = |(axis, dim): (usize, &DimensionProto)| {
-            is_open(dim) && Some(free_name(input, axis, dim)) == self.name
-        };
-        let free: Vec<usize> = (0..dims.len())
-            .filter(|&axis| dims[axis].dim_value.is_none())
-            .collect();
-        match (dims.iter().enumerate().position(named), &free[..]) {
-            (Some(axis), _) => axis,
-            (None, &[axis]) if self.free && param(&dims[axis]).is_none() => axis,
-            _ => 0,
-        }
-    }
-}
-
-/// The name of all axes without a size, if they have one, and no input has two such axes.
-fn only_name(inputs: &[&ValueInfoProto]) -> Option<String> {
-    let mut names = HashSet::new();
-    for input in inputs {
-        let open: Vec<_> = (dims(input).iter().enumerate())
-            .filter(|(_, dim)| dim.dim_value.is_none())
-            .collect();
-        match open[..] {
-            [] => {}
-            [(axis, dim)] => {
-                names.insert(free_name(input, axis, dim));
-            }
-            _ => return None,
-        }
-    }
-    let mut names = names.into_iter();
-    names.next().filter(|_| names.next().is_none())
-}
-
 fn fail(input: &str, why: &str) -> ImportError {
     ImportError::Input {
         input: input.into(),
@@ -430,24 +401,4 @@ fn elements(input: &ValueInfoProto) -> Result<Option<Kind>, ImportError> {
     let kind = Kind::of(tensor.elem_type);
     let kind = kind.map_err(|what| fail(&input.name, &format!("it has {what}")))?;
     Ok(Some(kind))
-}
-
-fn shape_of(input: &ValueInfoProto) -> Option<&ShapeProto> {
-    let tensor = input.r#type.as_ref()?.tensor_type.as_ref();
-    tensor?.shape.as_ref()
-}
-
-fn dims(input: &ValueInfoProto) -> &[DimensionProto] {
-    shape_of(input).map_or(&[], |shape| &shape.dim)
-}
-
-/// The name of a dimension without a size. Some exporters call all of them `?`, which names none.
-fn param(dim: &DimensionProto) -> Option<String> {
-    let named = dim.dim_param.clone().filter(|_| dim.dim_value.is_none());
-    named.filter(|name| !name.is_empty() && name != "?")
-}
-
-/// What a dimension without a size is called: its name in the file, or `input.axis`.
-fn free_name(input: &ValueInfoProto, axis: usize, dim: &DimensionProto) -> String {
-    param(dim).unwrap_or(format!("{}.{axis}", input.name))
 }

@@ -40,6 +40,8 @@ pub(super) struct Builder {
     pub inputs: Vec<Input>,
     /// An input whose numbers must be of another kind than was assumed, and which.
     pub wanted: Option<(usize, InputKind)>,
+    /// For inputs, how many rows some of their numbers may choose from.
+    pub wanted_limits: Vec<(usize, Vec<(usize, usize)>)>,
     /// What must be known of inputs of texts, by the inputs.
     pub wanted_texts: BTreeMap<usize, Texts>,
     /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.

@@ -3,6 +3,10 @@
 //! A token is shared as one number for each row of the table: 1 at its own, else 0. So its row is a product
 //! with the table, and any function of the token alone is a product with the function's values.
 
+mod shifted;
+
+use std::iter::repeat_n;
+
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::{Composer, value};
 use super::fold::rearranged;
@@ -10,7 +14,8 @@ use super::kind::Kind;
 use super::lower::Builder;
 use super::places::{of_rows, rows_of};
 use super::which;
-use crate::graph::{InputKind, Lookup, Op, ValueId, Weights, len};
+use crate::graph::{Input, InputKind, Lookup, Op, ValueId, Weights, len};
+use shifted::{limited, shifted, shifted_rows};
 
 /// The most rows of a table that a token may choose from.
 const MAX_CLASSES: usize = 1 << 20;
@@ -56,6 +61,39 @@ impl Given {
             start = part.end;
         }
         None
+    }
+
+    /// The place of every number among all of an item of the input.
+    fn absolute(&self, builder: &Builder) -> Vec<usize> {
+        let before = builder.inputs[..self.input].iter();
+        let start: usize = before.map(Input::given_len).sum();
+        let first = self
+            .lookup
+            .as_ref()
+            .map_or(0, |lookup| lookup.start - start);
+        let places = self.places.iter();
+        places.map(|&place| first + place as usize).collect()
+    }
+
+    /// The rows from 0 on that the tokens may choose from.
+    fn most(&self, builder: &Builder) -> usize {
+        let classes = builder.inputs[self.input].kind.shared();
+        let limits = &builder.inputs[self.input].limits;
+        let limit = |place: usize| limits.get(place).copied().filter(|&limit| limit > 0);
+        let all = self.absolute(builder).into_iter();
+        let limits = all.map(|place| limit(place).unwrap_or(classes));
+        let classes = self
+            .lookup
+            .as_ref()
+            .map_or(classes, |lookup| lookup.classes);
+        limits.max().map_or(classes, |most| most.min(classes))
+    }
+
+    /// The first and the last place.
+    fn span(&self) -> (usize, usize) {
+        let (first, last) = (self.places.iter().min(), self.places.iter().max());
+        let place = |place: Option<&u32>| place.map_or(0, |&place| place as usize);
+        (place(first), place(last))
     }
 
     fn kind(&self, builder: &Builder) -> InputKind {
@@ -170,24 +208,36 @@ pub(super) fn rows(
         return unsupported(format!("its table has {classes} rows of {n} numbers"));
     }
     let Some(given) = Given::of(builder, id) else {
+        let out = [shape, &each[..]].concat();
+        if let Some((given, shifts)) = shifted(builder, id) {
+            let of = (classes, n, table);
+            let id = shifted_rows(call, builder, (&given, &shifts), of, out.clone())?;
+            return Ok(Value::Secret {
+                id,
+                shape: out,
+                batch,
+            });
+        }
         let keys = which::numbers(builder, call.required(tokens)?, classes)?;
         let id = which::rows(call, builder, id, &keys, (classes, n, table))?;
-        let shape = [shape, &each[..]].concat();
+        let shape = out;
         return Ok(Value::Secret { id, shape, batch });
     };
+    let out = [shape, &each[..]].concat();
+    if given.kind(builder) == InputKind::Numbers {
+        return unsupported("its indices are no whole numbers");
+    }
+    let itself = given.lookup.as_ref().is_none_or(is_itself);
+    let limits: Vec<usize> = vec![classes; given.places.len()];
+    if itself && given.kind(builder) != InputKind::Truths {
+        limited(builder, &given, &limits)?;
+    }
     let kind = InputKind::Tokens { classes };
-    let known = match given.kind(builder) {
-        InputKind::Numbers => return unsupported("its indices are no whole numbers"),
-        InputKind::Integers => return ask(builder, given.input, kind),
-        InputKind::Truths => 2,
-        InputKind::Tokens { classes } => classes,
-    };
     let Some(lookup) = &given.lookup else {
         return ask(builder, given.input, kind);
     };
-    if known > classes && lookup.table.len() == known && is_itself(lookup) {
-        return ask(builder, given.input, kind);
-    }
+    let known = lookup.classes;
+    let most = given.most(builder);
     let row = |&token: &f32| {
         let from_start = if token < 0.0 {
             token + classes as f32
@@ -197,22 +247,30 @@ pub(super) fn rows(
         let row = (from_start.fract() == 0.0 && from_start >= 0.0).then_some(from_start as usize);
         row.filter(|&row| row < classes)
     };
-    let chosen = lookup.table.iter().map(row).collect::<Option<Vec<usize>>>();
-    let Some(chosen) = chosen else {
+    let chosen = lookup.table[..most].iter().map(row);
+    let Some(chosen) = chosen.collect::<Option<Vec<usize>>>() else {
         return unsupported(format!(
             "its indices reach beyond a table of {classes} rows"
         ));
     };
     builder.reserve(known.saturating_mul(n))?;
-    let how = format!("rows {n} of {:?}", lookup.table.as_ptr());
-    let table = match chosen.iter().enumerate().all(|(at, &row)| at == row) && known == classes {
+    let how = format!("rows {n} of {:?} up to {most}", lookup.table.as_ptr());
+    let same = chosen.iter().enumerate().all(|(at, &row)| at == row);
+    let table = match same && known == classes && most == known {
         true => table.clone(),
+        // Rows that no token here may choose are as the last.
         false => builder.derive(table, how, || {
-            let of = |&row: &usize| &table[row * n..][..n];
-            chosen.iter().flat_map(of).copied().collect()
+            let last = chosen.last().copied().unwrap_or(0);
+            let all = chosen.iter().copied().chain(repeat_n(last, known - most));
+            let of = |row: usize| &table[row * n..][..n];
+            all.flat_map(of).copied().collect()
         }),
     };
+    // Of the tokens from the first to the last that are read.
+    let (first, last) = given.span();
     let lookup = Lookup {
+        start: lookup.start + first,
+        tokens: last + 1 - first,
         n,
         table,
         ..lookup.clone()
@@ -220,9 +278,8 @@ pub(super) fn rows(
     let mut compose = Composer::new(call, builder);
     let made = vec![lookup.tokens, n];
     let all = compose.node("rows", Op::Lookup(lookup), &[0], made)?;
-    let out = [shape, &each[..]].concat();
-    let index = given.places.iter();
-    let index = index.flat_map(|&place| (0..n as u32).map(move |e| place * n as u32 + e));
+    let index = given.places.iter().map(|&place| place - first as u32);
+    let index = index.flat_map(|place| (0..n as u32).map(move |e| place * n as u32 + e));
     let moved = compose.moved("moved", all, index.collect(), out.clone())?;
     Ok(Value::Secret {
         id: moved,

@@ -161,7 +161,9 @@ impl<'a> Row<'a> {
             for input in &self.graph.inputs {
                 let part = start..start + input.given_len();
                 start = part.end;
-                let each = part.map(|at| of(input.kind, item[at], self.ends[at] as f32));
+                let first = part.start;
+                let kind = |at: usize| input.kind_at(at - first);
+                let each = part.map(|at| of(kind(at), item[at], self.ends[at] as f32));
                 out.extend(each);
             }
         }

@@ -98,6 +98,16 @@ fn inputs_that_lie() {
         &|p| p.inputs[1].input.kind = InputKind::Integers,
         "do not fit",
     );
+    for limits in [vec![3], vec![3, 4], vec![0, 3], vec![3; 3]] {
+        with(
+            &|p| p.inputs[1].input.limits.clone_from(&limits),
+            "limits of an input",
+        );
+    }
+    with(
+        &|p| p.inputs[0].input.limits = vec![1],
+        "limits of an input",
+    );
     let texts = |known: &'static [&str], others| {
         let known = known.iter().map(|text| text.to_string()).collect();
         move |p: &mut Plan| p.inputs[1].input.texts = Some(Texts { known, others })

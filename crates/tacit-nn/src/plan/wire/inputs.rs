@@ -2,7 +2,7 @@
 
 use super::name;
 use super::sizes::{Check, ensure, product, shape};
-use crate::graph::{InputKind, Texts};
+use crate::graph::{Input, InputKind, Texts};
 use crate::plan::{Layer, LayerOp, Plan, PlannedInput, most_rank};
 
 /// The most inputs.
@@ -38,10 +38,24 @@ fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
         check_texts(texts, input.kind)?;
     }
     let given = shape(&input.shape)?;
+    check_limits(input, given)?;
     match input.kind {
         InputKind::Tokens { classes } => product(&[given, classes]),
         _ => Ok(given),
     }
+}
+
+/// Refuses limits that are not one for each token, or of more rows than there are.
+fn check_limits(input: &Input, given: usize) -> Check {
+    let (limits, kind) = (&input.limits, input.kind);
+    let fits = |&limit: &usize| match kind {
+        InputKind::Tokens { classes } => (1..=classes).contains(&limit),
+        _ => false,
+    };
+    let whole = limits.is_empty() || limits.len() == given;
+    ensure(whole && limits.iter().all(fits), || {
+        "the limits of an input do not fit its numbers".into()
+    })
 }
 
 /// Refuses texts that are not in order, or not as many as their input's numbers.

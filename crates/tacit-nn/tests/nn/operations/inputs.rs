@@ -5,8 +5,9 @@ use prost::Message;
 use super::*;
 use tacit_nn::Graph;
 use tacit_nn::encode::EncodeError;
-use tacit_nn::graph::InputKind;
+use tacit_nn::graph::{InputKind, Op};
 use tacit_nn::onnx::{ImportError, ImportOptions, import};
+use tacit_nn::plan::{PlanOptions, plan};
 
 /// An input with a free axis `N` where a size is 0.
 fn input(name: &str, elem_type: i32, dims: &[i64]) -> ValueInfoProto {
@@ -97,6 +98,90 @@ fn tokens_choose_rows_of_tables() {
     // Tokens stand last: x, then ids.
     let x = [0.5, -0.5, 0.0, 1.0, 2.0, 1.0, 1.0, 3.0, 3.0, 0.0];
     follows(&model, &x, &[8.5, -2.5, 7.0, 9.0]);
+}
+
+/// Columns of one input choose from tables of their own, each up to its size: embeddings of categories.
+#[test]
+fn columns_choose_from_tables_of_their_own() {
+    let column = |at: i64| {
+        node(
+            "Gather",
+            &["ids", &format!("{at}")],
+            &format!("c{at}"),
+            vec![int("axis", 1)],
+        )
+    };
+    let nodes = vec![
+        column(0),
+        column(1),
+        node("Gather", &["small", "c0"], "a", vec![]),
+        node("Gather", &["large", "c1"], "b", vec![]),
+        node("Add", &["a", "b"], "y", vec![]),
+    ];
+    let tensors = || {
+        vec![
+            tensor("small", &[2, 1], &[1., 2.]),
+            tensor("large", &[4, 1], &[10., 20., 30., 40.]),
+            ints("0", &[], &[0]),
+            ints("1", &[], &[1]),
+        ]
+    };
+    let model = of_inputs(vec![input("ids", INT, &[0, 3])], nodes, tensors());
+    let graph = imported(&model).unwrap_or_else(|e| panic!("{e}"));
+    let ids = &graph.inputs[0];
+    assert_eq!(ids.kind, InputKind::Tokens { classes: 4 });
+    // The third column is not read.
+    assert_eq!(ids.limits, [2, 4, 4]);
+    follows(&model, &[0., 3., 3., 1., 0., 0.], &[41., 12.]);
+    let plan = plan(&graph, &PlanOptions::default()).expect("it fits");
+    assert!(plan.encode_input(&[1., 3., 0.], &[1, 3]).is_ok());
+    let error = plan
+        .encode_input(&[2., 3., 0.], &[1, 3])
+        .expect_err("no such row");
+    let told = error.to_string();
+    assert!(
+        told.contains("position [0]") && told.contains("from 0 to 1"),
+        "{told}"
+    );
+    // Only the tokens of a column are looked up for it.
+    let looked_up = graph.nodes.iter().filter_map(|node| match &node.op {
+        Op::Lookup(lookup) if lookup.n == 1 && node.name.contains("rows") => Some(lookup.tokens),
+        _ => None,
+    });
+    assert_eq!(looked_up.collect::<Vec<_>>(), [1, 1]);
+}
+
+/// Columns that share a table, each from a row of its own on.
+#[test]
+fn columns_begin_at_rows_of_one_table() {
+    let nodes = vec![
+        node("Add", &["ids", "starts"], "rows", vec![]),
+        node("Gather", &["table", "rows"], "chosen", vec![]),
+        node(
+            "ReduceSum",
+            &["chosen", "one"],
+            "y",
+            vec![int("keepdims", 0)],
+        ),
+    ];
+    let model = |starts: &[i64]| {
+        let tensors = vec![
+            tensor("table", &[5, 2], &[1., 2., 3., 4., 5., 6., 7., 8., 9., 10.]),
+            ints("starts", &[2], starts),
+            ints("one", &[1], &[1]),
+        ];
+        of_inputs(vec![input("ids", INT, &[0, 2])], nodes.clone(), tensors)
+    };
+    let graph = imported(&model(&[0, 2])).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(graph.inputs[0].limits, [5, 3]);
+    follows(&model(&[0, 2]), &[1., 0., 4., 2.], &[8., 10., 18., 20.]);
+    let refused = imported(&model(&[0, 5]))
+        .expect_err("no row is there")
+        .to_string();
+    assert!(
+        refused.contains("begin at 5, beyond a table of 5 rows"),
+        "{refused}"
+    );
 }
 
 /// Whole numbers that are bounded choose rows, whatever is given.
