@@ -8,7 +8,7 @@ mod x86;
 
 use std::ops::Range;
 
-use self::packed::{COLUMNS, Weights, combined};
+use self::packed::{COLUMNS, Weights, block_words, combined, words};
 use super::{Extension, pair_by_pair};
 use crate::buffer::Sizes;
 use crate::isa;
@@ -110,15 +110,20 @@ fn dot(a: &[u64], b: &[u64]) -> Binary {
     Binary(reduce(dot_by(a, b, carryless)))
 }
 
-/// `sum_g u_j[g] v_k[g]` of all pairs of parts, several at a time; `None` without the instructions.
+/// `sum_g u_j[g] v_k[g]` of all pairs of different parts, several at a time; `None` without the instructions.
 fn side_by_side(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<Vec<Binary>> {
     #[cfg(target_arch = "x86_64")]
     if x86::wide(isa::current()) {
-        let [u, v] = [u, v].map(|x| x86::padded(x, len, radix));
-        let [u, v] = [&u, &v].map(|x| x.iter().map(|part| &part[..]).collect::<Vec<_>>());
+        let mut room = [Vec::new(), Vec::new()];
+        let [of_u, of_v] = &mut room;
+        let (u, v) = (
+            x86::parts(u, len, radix, of_u),
+            x86::parts(v, len, radix, of_v),
+        );
         let mut sums = vec![0; radix * radix];
         // SAFETY: the processor has the instructions.
         unsafe { x86::products_wide(&mut sums, &u, &v) };
+        sums.iter_mut().step_by(radix + 1).for_each(|sum| *sum = 0);
         return Some(sums.into_iter().map(|sum| Binary(reduce(sum))).collect());
     }
     None
@@ -196,13 +201,27 @@ impl Extension for Binary {
         x.and(y)
     }
     fn weighted_sums(w: &Weights, x: &[Bits]) -> Vec<Self> {
-        w.sums(x)
+        w.sums(&words(x, w.columns()))
     }
     fn weighted_products(w: &Weights, u: &[Bits], v: &[Bits]) -> Vec<Self> {
-        w.products(u, v)
+        let [u, v] = [u, v].map(|x| words(x, w.columns()));
+        w.products(&u, &v)
     }
     fn combine(c: &[Self], x: &[Bits]) -> Vec<Self> {
-        combined(c, x)
+        let columns = x.first().map_or(0, Bits::len);
+        combined(c, &words(x, columns), columns)
+    }
+    // Blocks have whole words, which are read where they lie.
+    fn block_sums(w: &Weights, blocks: usize, x: &Bits) -> Vec<Self> {
+        w.sums(&block_words(std::slice::from_ref(x), blocks))
+    }
+    fn block_products(w: &Weights, blocks: usize, u: &[Bits], v: &[Bits]) -> Vec<Self> {
+        let [u, v] = [u, v].map(|x| block_words(x, blocks));
+        w.products(&u, &v)
+    }
+    fn combine_blocks(c: &[Self], blocks: usize, x: &[Bits]) -> Vec<Self> {
+        let columns = x.first().map_or(0, Bits::len) / blocks;
+        combined(c, &block_words(x, blocks), columns)
     }
     fn weigh(u: &mut [Self], w: &Weights) {
         w.weigh(u);

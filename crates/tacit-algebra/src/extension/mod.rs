@@ -136,8 +136,9 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
         Self::combine(c, &split_all::<Self>(x, blocks))
     }
 
-    /// `sum_g u_j[g] v_k[g]` of all pairs of `radix` parts of `len` elements, missing ones zero, `k`
-    /// running fastest.
+    /// `sum_g u_j[g] v_k[g]` of all pairs of different parts, of `radix` of `len` elements, missing ones zero,
+    /// `k` running fastest. What stands in the places of equal parts, whose sum a fold begins with, is any
+    /// element.
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
         pair_by_pair(u, v, radix, len)
     }
@@ -185,14 +186,19 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     }
 
     /// The last of `parts` plus `point` times the one before and so on.
-    fn horner<'a>(parts: impl Iterator<Item = &'a [Self]>, len: usize, point: Self) -> Vec<Self> {
-        let mut acc = vec![Self::ZERO; len];
+    fn horner<'a>(
+        mut parts: impl Iterator<Item = &'a [Self]>,
+        len: usize,
+        point: Self,
+    ) -> Vec<Self> {
+        let mut acc = parts.next().map_or(Vec::new(), <[Self]>::to_vec);
+        acc.resize(len, Self::ZERO);
         parts.for_each(|part| Self::times_plus(&mut acc, point, part));
         acc
     }
 }
 
-/// [`Extension::products`] by as many inner products.
+/// [`Extension::products`] by as many inner products as there are pairs.
 fn pair_by_pair<K: Extension>(u: &[K], v: &[K], radix: usize, len: usize) -> Vec<K> {
     let part = |x: &[K], j: usize| {
         let [start, end] = [j * len, (j + 1) * len].map(|at| at.min(x.len()));
@@ -200,6 +206,9 @@ fn pair_by_pair<K: Extension>(u: &[K], v: &[K], radix: usize, len: usize) -> Vec
     };
     let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
     let product = |(j, k)| {
+        if j == k {
+            return K::ZERO;
+        }
         let (u, v) = (&u[part(u, j)], &v[part(v, k)]);
         let common = u.len().min(v.len());
         K::dot(&u[..common], &v[..common])
@@ -277,7 +286,8 @@ mod tests {
                 // The second vector is shorter than its parts.
                 let (len, short) = (n.div_ceil(radix), n - n / 3);
                 let products = same_everywhere(|| E::products(&u, &v[..short], radix, len));
-                for (at, product) in products.iter().enumerate() {
+                let different = |at: &(usize, &E)| at.0 / radix != at.0 % radix;
+                for (at, product) in products.iter().enumerate().filter(different) {
                     let of = |x: &[E], j: usize, i: usize| {
                         x.get(j * len + i).copied().unwrap_or(E::ZERO)
                     };

@@ -28,58 +28,60 @@ impl Weights {
         }
     }
 
+    /// How many columns have factors.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// `sum_c w_c x[c]` of every vector.
-    pub fn sums(&self, x: &[Bits]) -> Vec<Binary> {
-        let words = self.words(x).into_iter();
+    pub fn sums(&self, x: &[&[u64]]) -> Vec<Binary> {
+        let words = x.iter();
         words
             .map(|x| super::dot(words_of(&self.coins), x))
             .collect()
     }
 
     /// `sum_c w_c u_j[c] v_k[c]` of all pairs, `k` running fastest.
-    pub fn products(&self, u: &[Bits], v: &[Bits]) -> Vec<Binary> {
-        let (coins, u, v) = (words_of(&self.coins), self.words(u), self.words(v));
+    pub fn products(&self, u: &[&[u64]], v: &[&[u64]]) -> Vec<Binary> {
+        let coins = words_of(&self.coins);
+        assert!(u.iter().chain(v).all(|x| x.len() == coins.len()));
         let mut sums = vec![0; u.len() * v.len()];
         #[cfg(target_arch = "x86_64")]
         if x86::wide(isa::current()) {
             // SAFETY: the processor has the instructions.
-            unsafe { x86::common_wide(&mut sums, coins, &u, &v) };
+            unsafe { x86::common_wide(&mut sums, coins, u, v) };
             return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         }
         #[cfg(target_arch = "x86_64")]
         if x86::available(isa::current()) {
             // SAFETY: the processor has the instructions.
-            unsafe { x86::common(&mut sums, coins, &u, &v) };
+            unsafe { x86::common(&mut sums, coins, u, v) };
             return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         }
-        common_by(&mut sums, coins, &u, &v, carryless);
+        common_by(&mut sums, coins, u, v, carryless);
         sums.into_iter().map(|sum| Binary(reduce(sum))).collect()
     }
 
     /// `u_c = w_c u_c`.
     pub fn weigh(&self, u: &mut [Binary]) {
         assert_eq!(u.len(), self.columns);
+        let isa = isa::current();
         for (u, coin) in u.chunks_mut(COLUMNS).zip(&self.coins) {
             let mut factors = [0; COLUMNS];
-            let mut factor = coin.0;
-            for to in &mut factors {
-                *to = factor;
-                factor = times_x(factor);
-            }
+            powers_to(isa, &mut factors, coin.0);
             super::multiply(u, &factors[..u.len()]);
         }
     }
-
-    /// The words of vectors of as many columns.
-    fn words<'a>(&self, x: &'a [Bits]) -> Vec<&'a [u64]> {
-        assert!(x.iter().all(|x| x.len() == self.columns));
-        x.iter().map(Bits::words).collect()
-    }
 }
 
-/// An element times X.
-fn times_x(a: u64) -> u64 {
-    (a << 1) ^ (0b11011 & (a >> 63).wrapping_neg())
+/// Powers of X that are made side by side.
+const SIDE_BY_SIDE: usize = 8;
+
+/// An element times `X^by`, for `by` of at most [`SIDE_BY_SIDE`].
+#[inline(always)]
+fn times_power(a: u64, by: usize) -> u64 {
+    let high = a >> (64 - by);
+    (a << by) ^ high ^ (high << 1) ^ (high << 3) ^ (high << 4)
 }
 
 /// `sum_w coin_w (u_j[w] and v_k[w])` of all pairs, not reduced.
@@ -100,10 +102,26 @@ pub fn common_by(
     }
 }
 
-/// `sum_j c_j x_j`, column by column.
-pub fn combined(c: &[Binary], x: &[Bits]) -> Vec<Binary> {
-    let columns = x.first().map_or(0, Bits::len);
-    assert!(c.len() == x.len() && x.iter().all(|x| x.len() == columns));
+/// The words of vectors of as many columns.
+pub fn words(x: &[Bits], columns: usize) -> Vec<&[u64]> {
+    assert!(x.iter().all(|x| x.len() == columns));
+    x.iter().map(Bits::words).collect()
+}
+
+/// The words of the blocks of vectors, which have whole words.
+pub fn block_words(x: &[Bits], blocks: usize) -> Vec<&[u64]> {
+    let blocks_of = |x: &'_ Bits| {
+        assert!(x.len().is_multiple_of(blocks * COLUMNS));
+        x.len() / (blocks * COLUMNS)
+    };
+    let words = x.iter().flat_map(|x| x.words().chunks_exact(blocks_of(x)));
+    words.collect()
+}
+
+/// `sum_j c_j x_j`, column by column, of vectors of so many columns.
+pub fn combined(c: &[Binary], x: &[&[u64]], columns: usize) -> Vec<Binary> {
+    let words = columns.div_ceil(COLUMNS);
+    assert!(c.len() == x.len() && x.iter().all(|x| x.len() == words));
     let isa = isa::current();
     #[cfg(target_arch = "x86_64")]
     if isa >= isa::Isa::Avx2 {
@@ -111,12 +129,25 @@ pub fn combined(c: &[Binary], x: &[Bits]) -> Vec<Binary> {
     }
     let mut out = vec![Binary(0); columns];
     for (c, x) in c.iter().zip(x) {
-        add_where(isa, &mut out, c.0, x.words());
+        add_where(isa, &mut out, c.0, x);
     }
     out
 }
 
 simd! {
+    /// `coin X^c` of the columns of a word.
+    fn powers_to(factors: &mut [u64; COLUMNS], coin: u64) {
+        for (c, factor) in factors[..SIDE_BY_SIDE].iter_mut().enumerate() {
+            *factor = coin;
+            for _ in 0..c {
+                *factor = times_power(*factor, 1);
+            }
+        }
+        for at in SIDE_BY_SIDE..COLUMNS {
+            factors[at] = times_power(factors[at - SIDE_BY_SIDE], SIDE_BY_SIDE);
+        }
+    }
+
     /// `out ^= c` where the bit is set.
     fn add_where(out: &mut [Binary], c: u64, bits: &[u64]) {
         for (out, word) in out.chunks_mut(64).zip(bits) {

@@ -138,10 +138,11 @@ fn add_pairs(
                     }
                 }
             }
-            for (sums, tile) in sums.chunks_mut(v.len()).zip(tile) {
-                let sums = sums.iter_mut().skip(COLUMNS * at).take(columns.len());
-                sums.zip(tile)
-                    .for_each(|(sum, more)| *sum ^= pairs_summed(more));
+            for (row, tile) in tile.iter().enumerate().take(rows.len()) {
+                let sums = &mut sums[row * v.len() + COLUMNS * at..];
+                for (column, more) in tile.iter().enumerate().take(columns.len()) {
+                    sums[column] ^= pairs_summed(*more);
+                }
             }
         }
     }
@@ -169,9 +170,24 @@ pub fn products_wide(sums: &mut [u128], u: &[Part], v: &[Part]) {
     add_pairs(sums, u, v, |_, sum, u, v| plus_products(sum, u, v));
 }
 
-/// `x` as `parts` parts of `len` elements, each four words at a time, with zeros where `x` has no
-/// elements.
-pub fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Vec<[u64; LANES]>> {
+/// `x` as `parts` parts of `len` elements, each four words at a time: where it lies if all are whole, else in
+/// `room`, with zeros where `x` has no elements.
+pub fn parts<'a>(
+    x: &'a [Binary],
+    len: usize,
+    parts: usize,
+    room: &'a mut Vec<Vec<[u64; LANES]>>,
+) -> Vec<Part<'a>> {
+    if len.is_multiple_of(LANES) && x.len() == parts * len {
+        let parts = words_of(x).chunks_exact(len);
+        return parts.map(|part| part.as_chunks().0).collect();
+    }
+    *room = padded(x, len, parts);
+    room.iter().map(|part| &part[..]).collect()
+}
+
+/// `x` as `parts` parts of `len` elements, with zeros.
+fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Vec<[u64; LANES]>> {
     let mut all = vec![vec![[0; LANES]; len.div_ceil(LANES)]; parts];
     for (to, part) in all.iter_mut().zip(words_of(x).chunks(len)) {
         to.as_flattened_mut()[..part.len()].copy_from_slice(part);
@@ -183,10 +199,13 @@ pub fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Vec<[u64; LANES]>> 
 #[target_feature(enable = "avx2")]
 #[inline]
 fn pairs_summed(sum: __m256i) -> u128 {
-    let mut lanes = [0; LANES];
-    store(&mut lanes, sum);
-    let [a, b, c, d] = lanes;
-    u128::from(b ^ d) << 64 | u128::from(a ^ c)
+    let halves = [
+        _mm256_castsi256_si128(sum),
+        _mm256_extracti128_si256::<1>(sum),
+    ];
+    let sum = _mm_xor_si128(halves[0], halves[1]);
+    let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum)) as u64;
+    u128::from(high) << 64 | u128::from(_mm_cvtsi128_si64(sum) as u64)
 }
 
 /// `sum_j c_j x_j`, element by element, of vectors that are zero where they end.
