@@ -116,36 +116,20 @@ impl<R: Ring> Extension for Galois<R> {
         u.iter().flat_map(of).collect()
     }
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
-        let side = radix * DEGREE;
-        // Row and column `j DEGREE + i` are coefficient `i` of a part.
-        let (mut left, mut right) = (vec![R::ZERO; side * len], vec![R::ZERO; side * len]);
-        for (at, u) in u.iter().enumerate() {
-            for (i, value) in u.0.iter().enumerate() {
-                left[(at / len * DEGREE + i) * len + at % len] = *value;
-            }
-        }
-        for (at, v) in v.iter().enumerate() {
-            right[at % len * side + at / len * DEGREE..][..DEGREE].copy_from_slice(&v.0);
-        }
-        let mut sums = vec![R::ZERO; side * side];
-        let shape = MatMul {
-            m: side,
-            k: len,
-            n: side,
+        let part = |x: &[Self], j: usize| {
+            let [start, end] = [j * len, (j + 1) * len].map(|at| at.min(x.len()));
+            start..end
         };
-        matmul_acc(&mut sums, &left, &right, shape);
+        let rows = |j| coefficient_rows(&u[part(u, j)], len);
+        let rows: Vec<_> = (0..radix).map(rows).collect();
+        let columns = |k| coefficient_columns(&v[part(v, k)], len);
+        let columns: Vec<_> = (0..radix).map(columns).collect();
         let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
-        let element = |(j, k): (usize, usize)| {
-            let mut wide = [R::ZERO; WIDE];
-            for i in 0..DEGREE {
-                let row = &sums[(j * DEGREE + i) * side + k * DEGREE..][..DEGREE];
-                for (to, sum) in wide[i..].iter_mut().zip(row) {
-                    *to = to.add(*sum);
-                }
-            }
-            Galois(reduce(&wide))
+        let product = |(j, k): (usize, usize)| match j == k {
+            true => Self::ZERO,
+            false => inner_product(&rows[j], &columns[k], len),
         };
-        pairs.map(element).collect()
+        pairs.map(product).collect()
     }
     fn weigh(u: &mut [Self], w: &Vec<u64>) {
         assert_eq!(u.len(), w.len());
@@ -153,7 +137,8 @@ impl<R: Ring> Extension for Galois<R> {
     }
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len());
-        Self::products(a, b, 1, a.len().max(1))[0]
+        let n = a.len();
+        inner_product(&coefficient_rows(a, n), &coefficient_columns(b, n), n)
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
         R::times_plus_to(acc, point.to_bits(), x);
@@ -171,6 +156,78 @@ impl<R: Ring> Extension for Galois<R> {
         let whole = bytes.len() == Self::wire_len(n);
         whole.then(|| Self::from_rows(&bytemuck::pod_collect_to_vec(bytes)))
     }
+}
+
+/// Half of an element's coefficients.
+const HALF: usize = DEGREE / 2;
+
+/// The lower and the upper halves of an element's coefficients, and their sum.
+fn halves<R: Ring>(x: &Galois<R>) -> [[R; HALF]; 3] {
+    let (low, high) = x.0.split_at(HALF);
+    std::array::from_fn(|part| {
+        std::array::from_fn(|i| match part {
+            0 => low[i],
+            1 => high[i],
+            _ => low[i].add(high[i]),
+        })
+    })
+}
+
+/// Matrices of [`halves`] with a row for each coefficient, of so many elements, missing ones zero.
+fn coefficient_rows<R: Ring>(x: &[Galois<R>], len: usize) -> [Vec<R>; 3] {
+    let mut all = std::array::from_fn(|_| vec![R::ZERO; HALF * len]);
+    for (at, x) in x.iter().enumerate() {
+        for (rows, half) in all.iter_mut().zip(halves(x)) {
+            for (i, value) in half.into_iter().enumerate() {
+                rows[i * len + at] = value;
+            }
+        }
+    }
+    all
+}
+
+/// The transposes of [`coefficient_rows`].
+fn coefficient_columns<R: Ring>(x: &[Galois<R>], len: usize) -> [Vec<R>; 3] {
+    let mut all = std::array::from_fn(|_| Vec::with_capacity(HALF * len));
+    for x in x {
+        let halves = all.iter_mut().zip(halves(x));
+        halves.for_each(|(columns, half)| columns.extend_from_slice(&half));
+    }
+    all.iter_mut()
+        .for_each(|columns| columns.resize(HALF * len, R::ZERO));
+    all
+}
+
+/// `sum a_g b_g`, of [`coefficient_rows`] and [`coefficient_columns`]; by three products of halves (Karatsuba's
+/// way).
+fn inner_product<R: Ring>(rows: &[Vec<R>; 3], columns: &[Vec<R>; 3], len: usize) -> Galois<R> {
+    let shape = MatMul {
+        m: HALF,
+        k: len,
+        n: HALF,
+    };
+    let mut wide = [R::ZERO; WIDE];
+    for (part, (rows, columns)) in rows.iter().zip(columns).enumerate() {
+        let mut sums = vec![R::ZERO; HALF * HALF];
+        matmul_acc(&mut sums, rows, columns, shape);
+        let mut product = [R::ZERO; DEGREE];
+        for (i, sums) in sums.chunks_exact(HALF).enumerate() {
+            let to = product[i..].iter_mut().zip(sums);
+            to.for_each(|(to, sum)| *to = to.add(*sum));
+        }
+        // The middle is what the product of the sums has beside the two others.
+        let places: &[(usize, bool)] = match part {
+            0 => &[(0, true), (HALF, false)],
+            1 => &[(DEGREE, true), (HALF, false)],
+            _ => &[(HALF, true)],
+        };
+        for (at, plus) in places {
+            for (to, value) in wide[*at..].iter_mut().zip(product) {
+                *to = if *plus { to.add(value) } else { to.sub(value) };
+            }
+        }
+    }
+    Galois(reduce(&wide))
 }
 
 /// Vectors up to so many elements are folded by halves: more hops, fewer bytes.

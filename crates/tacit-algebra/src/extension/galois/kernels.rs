@@ -49,13 +49,26 @@ fn multiply_into<R: Ring>(wide: &mut [R; WIDE], a: &[R; DEGREE], b: &[R; DEGREE]
     }
 }
 
+/// The coefficients of a factor that meet some of the other's in a block of the result.
+#[inline(always)]
+const fn meeting(block: usize) -> u64 {
+    let (first, end) = (BLOCK * block, BLOCK * (block + 1));
+    let below = if end < DEGREE { end } else { DEGREE };
+    let from = if first < DEGREE {
+        0
+    } else {
+        first + 1 - DEGREE
+    };
+    (1 << below) - (1 << from)
+}
+
 /// `wide += a` times a point, which is public by the time that it is used.
 #[inline(always)]
 fn add_times_point<R: Ring>(wide: &mut [R; WIDE], a: &[R; DEGREE], point: u64) {
     let mut padded = [R::ZERO; 3 * DEGREE];
     padded[DEGREE..2 * DEGREE].copy_from_slice(a);
     for (block, wide) in wide.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-        let (mut sum, mut left) = (*wide, point);
+        let (mut sum, mut left) = (*wide, point & meeting(block));
         while left != 0 {
             let i = left.trailing_zeros() as usize;
             left &= left - 1;
@@ -104,7 +117,7 @@ simd! {
     }
 
     /// Adds rows to the buckets of the points `w_g`.
-    pub(super) fn add_rows<R: Ring>(buckets: &mut Buckets<R>, w: &[u64], rows: &[Row<R>]) {
+    pub(super) fn add_rows<R: Ring>(buckets: &mut Buckets<R>, w: &[u64], rows: &[&Row<R>]) {
         for (w, row) in w.iter().zip(rows) {
             add_row(buckets, *w, row);
         }
@@ -184,7 +197,7 @@ pub trait Loops: Sized {
     /// [`fill`].
     fn fill(buckets: &mut Buckets<Self>, w: &[u64], u: &[Self], v: &[Row<Self>]);
     /// [`add_rows`].
-    fn add_rows(buckets: &mut Buckets<Self>, w: &[u64], rows: &[Row<Self>]);
+    fn add_rows(buckets: &mut Buckets<Self>, w: &[u64], rows: &[&Row<Self>]);
     /// [`take_sums`].
     fn take_sums(out: &mut [Galois<Self>], buckets: &mut Buckets<Self>);
     /// [`sum_at_points`].
@@ -205,7 +218,7 @@ macro_rules! loops {
             fn fill(buckets: &mut Buckets<Self>, w: &[u64], u: &[Self], v: &[Row<Self>]) {
                 fill(isa::current(), buckets, w, u, v);
             }
-            fn add_rows(buckets: &mut Buckets<Self>, w: &[u64], rows: &[Row<Self>]) {
+            fn add_rows(buckets: &mut Buckets<Self>, w: &[u64], rows: &[&Row<Self>]) {
                 add_rows(isa::current(), buckets, w, rows);
             }
             fn take_sums(out: &mut [Galois<Self>], buckets: &mut Buckets<Self>) {

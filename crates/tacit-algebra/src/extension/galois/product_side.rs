@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::kernels::{COLUMNS, GROUPS};
+use super::kernels::{COLUMNS, GROUPS, Row};
 use super::{Extension, Galois};
 use crate::gemm::{Columns, Dense};
 use crate::{BatchMatMul, Conv2d, MatMul, Ring, par};
@@ -13,7 +13,7 @@ use crate::{BatchMatMul, Conv2d, MatMul, Ring, par};
 const ROWS: usize = 64;
 
 /// Sums of the columns of a matrix of `cols` columns, each row times its point.
-fn column_sums<R: Ring>(points: &[u64], matrix: &impl Columns<R>, cols: usize) -> Vec<Galois<R>> {
+fn column_sums<R: Ring>(points: &[u64], matrix: &impl Strips<R>, cols: usize) -> Vec<Galois<R>> {
     let mut out = vec![Galois::ZERO; cols];
     let weight = COLUMNS * points.len();
     par::for_each_strip(&mut out, COLUMNS, weight.max(1), |i, out| {
@@ -22,14 +22,59 @@ fn column_sums<R: Ring>(points: &[u64], matrix: &impl Columns<R>, cols: usize) -
         let mut buckets = Box::new([[[R::ZERO; COLUMNS]; 16]; GROUPS]);
         let mut rows = [[R::ZERO; COLUMNS]; ROWS];
         for (block, points) in points.chunks(ROWS).enumerate() {
-            for (row, to) in rows[..points.len()].iter_mut().enumerate() {
-                matrix.read(&columns, block * ROWS + row, &mut to[..out.len()]);
-            }
-            R::add_rows(&mut buckets, points, &rows[..points.len()]);
+            let all = block * ROWS..block * ROWS + points.len();
+            let strips = strips(matrix, &columns, all, out.len(), &mut rows);
+            R::add_rows(&mut buckets, points, &strips);
         }
         R::take_sums(out, &mut buckets);
     });
     out
+}
+
+/// Some rows of the prepared columns, as many as `width`: where they lie, or as they are read into `room`.
+fn strips<'a, R: Ring, M: Strips<R>>(
+    matrix: &'a M,
+    columns: &M::Cursor,
+    rows: Range<usize>,
+    width: usize,
+    room: &'a mut [Row<R>; ROWS],
+) -> Vec<&'a Row<R>> {
+    let found: Option<Vec<_>> = rows.clone().map(|k| matrix.strip(columns, k)).collect();
+    if let Some(found) = found {
+        return found;
+    }
+    let n = rows.len();
+    for (k, to) in rows.zip(room.iter_mut()) {
+        matrix.read(columns, k, &mut to[..width]);
+    }
+    room[..n].iter().collect()
+}
+
+/// A matrix whose columns may lie side by side in memory.
+trait Strips<R>: Columns<R> {
+    /// Row `k` of the prepared columns where it lies, and what follows it.
+    fn strip(&self, at: &Self::Cursor, k: usize) -> Option<&Row<R>>;
+}
+
+impl<R: Ring> Strips<R> for Dense<'_, R> {
+    fn strip(&self, at: &usize, k: usize) -> Option<&Row<R>> {
+        self.data[k * self.cols + at..].first_chunk()
+    }
+}
+
+impl<R: Ring> Strips<R> for Transposed<'_, R> {
+    fn strip(&self, _at: &usize, _k: usize) -> Option<&Row<R>> {
+        None
+    }
+}
+
+impl<R: Ring> Strips<R> for ImageRows<'_, R> {
+    fn strip(&self, runs: &Self::Cursor, k: usize) -> Option<&Row<R>> {
+        match runs.as_slice() {
+            [[start, _]] => self.data[self.starts[k] + start..].first_chunk(),
+            _ => None,
+        }
+    }
 }
 
 /// The transpose of a row-major matrix of `cols` columns.
