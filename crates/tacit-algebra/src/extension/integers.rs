@@ -9,11 +9,11 @@ use std::any::Any;
 use std::ops::Range;
 
 use self::sums::{
-    BITS, PARTS, PRIMES, Part, STRIP, Wide, add_combined, dot_of, mask, once, reduced, small,
-    sum_where, sums_where, times,
+    BITS, Limbs, PARTS, PRIMES, Part, STRIP, Wide, add_combined, kept, once, reduced, small,
+    sum_of, sum_where, sums_where, times,
 };
 use super::tower::padded;
-use super::{Binary, Extension};
+use super::{Binary, Extension, pair_by_pair};
 use crate::{Bits, Buffer, Prg, Ring};
 
 /// Bits of a point: the points are the integers below 2^60, whose differences no prime divides.
@@ -85,71 +85,60 @@ fn longest<R: Ring>(words: &Buffer<R>) -> Buffer<u64> {
 }
 
 /// Numbers, and zeros up to whole words of bits.
-fn whole_strips(numbers: impl Iterator<Item = u64>, n: usize) -> Vec<u64> {
-    let mut all = Vec::with_capacity(n.next_multiple_of(STRIP));
-    all.extend(numbers);
-    all.resize(n.next_multiple_of(STRIP), 0);
+fn whole_strips(numbers: &[u64]) -> Vec<u64> {
+    let mut all = Vec::with_capacity(numbers.len().next_multiple_of(STRIP));
+    all.extend_from_slice(numbers);
+    all.resize(numbers.len().next_multiple_of(STRIP), 0);
     all
 }
 
-/// Integers times their weights: words by the primes, and bits without their factor.
-struct Weighed {
-    words: Option<[Vec<u64>; 2]>,
-    bits: Option<Vec<u64>>,
-    factor: Integer,
+/// Integers times their weights, of which [`whole_strips`] are given: words are multiplied as integers, bits
+/// choose weights.
+struct Weighed<'a> {
+    weights: &'a [u64],
+    x: &'a Integers,
+    words: Option<Limbs>,
 }
 
-impl Weighed {
-    fn new(w: &[u64], x: &Integers) -> Self {
-        assert_eq!(w.len(), x.len);
-        let of_words = |words: &Buffer<u64>| {
-            let products = |p| {
-                w.iter()
-                    .zip(words.iter())
-                    .map(move |(w, x)| times(*w, *x, p))
-            };
-            [0, 1].map(|p| whole_strips(products(p), x.len))
-        };
-        let of_bits = |bits: &Bits| {
-            let strips = w.chunks(STRIP).zip(bits.words());
-            let kept = strips.flat_map(|(w, word)| {
-                let weights = w.iter().enumerate();
-                weights.map(move |(i, w)| w & mask(*word, i))
-            });
-            whole_strips(kept, x.len)
-        };
+impl<'a> Weighed<'a> {
+    fn new(weights: &'a [u64], x: &'a Integers) -> Self {
+        let limbs = |words: &Buffer<u64>| Limbs::of(&weights[..x.len], words);
         Weighed {
-            words: x.words.as_ref().map(of_words),
-            bits: x.bits.as_ref().map(of_bits),
-            factor: x.factor(),
+            weights,
+            x,
+            words: x.words.as_ref().map(limbs),
         }
     }
 
     /// The inner product with others: of words and bits each with each, of which only two words are multiplied
-    /// modulo every prime; what has bits on one side is a sum.
+    /// once more; what has bits on one side is a sum.
     fn dot(&self, v: &Integers) -> Integer {
+        assert_eq!(self.x.len, v.len);
         let mut sum = Integer::ZERO;
         let mut add = |element: Integer| sum = sum.add(element);
-        if let Some(words) = &self.words {
+        let whole = |sum: u128| Integer::by_primes(|p| reduced(sum, p));
+        let product = |a: &[u64], b: &[u64]| {
+            let sum = Wide::dot(a, b);
+            Integer::by_primes(|p| sum.residue(p))
+        };
+        if let Some(Limbs { low, high }) = &self.words {
             if v.words.is_some() {
-                add(Integer::by_primes(|p| {
-                    Wide::dot(&words[p], v.words()).residue(p)
-                }));
+                let [low, high] = [low, high].map(|limb| product(limb, v.words()));
+                add(Limbs::joined(low, high));
             }
             if v.bits.is_some() {
-                let sums = sums_where(words.each_ref().map(Vec::as_slice), v.bits());
-                add(Integer::by_primes(|p| reduced(sums[p], p)).mul(v.factor()));
+                let [low, high] = sums_where([low, high], v.bits()).map(whole);
+                add(Limbs::joined(low, high).mul(v.factor()));
             }
         }
-        if let Some(kept) = &self.bits {
+        if let Some(bits) = &self.x.bits {
             if v.words.is_some() {
-                let sum = Wide::dot(kept, v.words());
-                add(Integer::by_primes(|p| sum.residue(p)).mul(self.factor));
+                let sum = product(&kept(self.weights, bits.words()), v.words());
+                add(sum.mul(self.x.factor()));
             }
-            if v.bits.is_some() {
-                let sum = sum_where(kept, v.bits());
-                let factors = self.factor.mul(v.factor());
-                add(Integer::by_primes(|p| reduced(sum, p)).mul(factors));
+            if let Some(others) = &v.bits {
+                let sum = whole(sum_where(self.weights, bits.and(others).words()));
+                add(sum.mul(self.x.factor().mul(v.factor())));
             }
         }
         sum
@@ -159,11 +148,6 @@ impl Weighed {
 /// The integer that a carry stands for.
 pub const fn size_of_ring<R: Ring>() -> i128 {
     1 << R::BITS
-}
-
-/// The residues modulo prime `p` of elements.
-fn column(x: &[Integer], p: usize) -> Vec<u64> {
-    x.iter().map(|x| x.0[p]).collect()
 }
 
 impl Integer {
@@ -261,7 +245,7 @@ impl Extension for Integer {
         Integers::of_words(&words(x).mul(&words(y)))
     }
     fn weighted_sums(w: &Vec<u64>, x: &[Integers]) -> Vec<Self> {
-        let weights = whole_strips(w.iter().copied(), w.len());
+        let weights = whole_strips(w);
         let sum = |x: &Integers| {
             assert_eq!(w.len(), x.len);
             let words = Wide::dot(w, x.words());
@@ -273,10 +257,12 @@ impl Extension for Integer {
     }
     /// The side that has words is weighed, if only one does: its products with bits are sums.
     fn weighted_products(w: &Vec<u64>, u: &[Integers], v: &[Integers]) -> Vec<Self> {
+        assert!(u.iter().chain(v).all(|x| x.len == w.len()));
+        let weights = whole_strips(w);
         let turned = u.iter().all(|u| u.words.is_none());
         let [weighed, others] = if turned { [v, u] } else { [u, v] };
         let rows = weighed.iter().map(|x| {
-            let weighed = Weighed::new(w, x);
+            let weighed = Weighed::new(&weights, x);
             let products = others.iter().map(|other| weighed.dot(other));
             products.collect::<Vec<_>>()
         });
@@ -292,13 +278,12 @@ impl Extension for Integer {
         assert!(c.len() == x.len() && x.iter().all(|x| x.len == n));
         let mut out = vec![Self::ZERO; n];
         for (c, x) in c.chunks(PARTS).zip(x.chunks(PARTS)) {
-            let parts = c.iter().zip(x).map(|(c, x)| Part {
-                words: x.words(),
-                factor: *c,
-                bits: x.bits(),
-                factor_of_bits: c.mul(x.factor()),
-            });
-            add_combined(&mut out, &parts.collect::<Vec<_>>());
+            let parts = || c.iter().zip(x);
+            let words = parts().filter(|(_, x)| x.words.is_some());
+            let words: Vec<Part> = words.map(|(c, x)| (x.words(), *c)).collect();
+            let bits = parts().filter(|(_, x)| x.bits.is_some());
+            let bits: Vec<Part> = bits.map(|(c, x)| (x.bits(), c.mul(x.factor()))).collect();
+            add_combined(&mut out, &words, &bits);
         }
         out
     }
@@ -309,20 +294,17 @@ impl Extension for Integer {
         }
     }
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
-        let [u, v] = [u, v].map(|x| [0, 1].map(|p| column(x, p)));
-        let part = |x: &[u64], j: usize| {
-            let [start, end] = [j * len, (j + 1) * len].map(|at| at.min(x.len()));
-            start..end
-        };
-        let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
-        let sum = |(j, k)| {
-            Integer::by_primes(|p| dot_of(&u[p][part(&u[p], j)], &v[p][part(&v[p], k)], p))
-        };
-        pairs.map(sum).collect()
+        pair_by_pair(u, v, radix, len)
+    }
+    fn horner<'a>(parts: impl Iterator<Item = &'a [Self]>, len: usize, point: Self) -> Vec<Self> {
+        let parts: Vec<_> = parts.collect();
+        let mut powers = point.powers(parts.len());
+        powers.reverse();
+        sum_of(&powers, &parts, len)
     }
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len());
-        Integer::by_primes(|p| dot_of(&column(a, p), &column(b, p), p))
+        sums::dot(a, b)
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
         acc.iter_mut().for_each(|acc| *acc = acc.mul(point));

@@ -103,9 +103,32 @@ fn residues_are_right_at_the_ends() {
             u128::from(reduced(u128::MAX, p)),
             u128::MAX % u128::from(prime)
         );
-        // The square of -1 is 1.
-        let most = vec![prime - 1; 3 * TERMS + 1];
-        assert_eq!(dot_of(&most, &most, p), most.len() as u64);
+    }
+    // The square of -1 is 1.
+    let most = vec![Integer::ZERO.sub(Integer::ONE); 3 * TERMS + 1];
+    let sum = Integer::embed(most.len() as u64);
+    assert_eq!(same_everywhere(|| Integer::dot(&most, &most)), sum);
+    let parts: Vec<&[Integer]> = most.chunks(1).collect();
+    assert_eq!(
+        same_everywhere(|| sum_of(&most, &parts, 2)),
+        [sum, Integer::ZERO]
+    );
+}
+
+/// As many of the largest words and bits as are added up at once, times the largest residues.
+#[test]
+fn the_largest_sums_fit() {
+    let words = Integers::of_words(&Buffer::from(vec![u64::MAX; 70]));
+    let all = || Bits::from_fn(70, |_| true);
+    let most = Integer::ZERO.sub(Integer::ONE);
+    for x in [
+        Integers::less(&words.words.clone().unwrap(), all()),
+        Integers::of_bits(all(), 1),
+    ] {
+        let combined =
+            same_everywhere(|| Integer::combine(&[most; PARTS], &vec![x.clone(); PARTS]));
+        let sum = (0..PARTS).fold(Integer::ZERO, |sum, _| sum.sub(x.elements()[0]));
+        assert!(combined.iter().all(|c| *c == sum));
     }
 }
 
