@@ -23,6 +23,14 @@ simd! {
         }
     }
 
+    fn kept_into<R: Ring>(out: &mut [R], x: &[R], bits: &[u64]) {
+        for ((out, x), word) in out.chunks_mut(64).zip(x.chunks(64)).zip(bits) {
+            for (j, (out, x)) in out.iter_mut().zip(x).enumerate() {
+                *out = R::from_u64(x.to_u64() & (word >> j & 1).wrapping_neg());
+            }
+        }
+    }
+
     fn undo_into<R: Ring>(out: &mut [R], z: &[R], x: &[R], flips: &[u64]) {
         for (((out, z), x), word) in out
             .chunks_mut(64)
@@ -69,6 +77,15 @@ pub fn ring<R: Ring>(x: &[R], b: &Bits, add_bit: bool) -> Vec<R> {
     })
 }
 
+/// `x` where the bit is 1, else 0: their product.
+pub fn kept<R: Ring>(x: &[R], b: &Bits) -> Vec<R> {
+    assert_eq!(x.len(), b.len());
+    let isa = isa::current();
+    build(x.len(), |s, out| {
+        kept_into(isa, out, &x[s..s + out.len()], &b.words()[s / 64..])
+    })
+}
+
 /// `x - z` where the flip is 1, else `z`: a product with a bit from that with its complement.
 pub fn undo<R: Ring>(z: &[R], x: &[R], flips: &Bits) -> Vec<R> {
     assert!(z.len() == x.len() && z.len() == flips.len());
@@ -102,6 +119,17 @@ mod tests {
                     assert_eq!((out.0[i], out.1[i]), expected, "{i} of {n}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn products_with_bits() {
+        for n in [0, 1, 63, 65, 40_001] {
+            let mut prg = Prg::new([2; 16]);
+            let (x, y, b) = (prg.ring::<u32>(n), prg.ring::<u64>(n), prg.bits(n));
+            let (x_kept, y_kept) = same_everywhere(|| (kept(&x, &b), kept(&y, &b)));
+            assert!(x_kept == crate::vec::mul(&x, &b.expand_ring()), "{n}");
+            assert!(y_kept == crate::vec::mul(&y, &b.expand_ring()), "{n}");
         }
     }
 

@@ -302,15 +302,23 @@ impl BitRows {
         }
     }
 
-    /// The inverse of [`BitRows::to_bits`].
+    /// [`BitRows::to_bits`], without a copy where rows have whole words.
+    pub fn into_bits(self) -> Bits {
+        match !self.is_counted() && self.cols.is_multiple_of(64) {
+            true => Bits::from_words(self.rows * self.cols, self.data),
+            false => self.to_bits(),
+        }
+    }
+
+    /// The inverse of [`BitRows::into_bits`].
     ///
     /// # Panics
     /// If there are not as many bits.
-    pub fn of_bits(rows: usize, cols: usize, bits: &Bits) -> BitRows {
+    pub fn of_bits(rows: usize, cols: usize, bits: Bits) -> BitRows {
         assert_eq!(bits.len(), rows * cols);
         match (bits.is_counted(), cols.is_multiple_of(64)) {
             (true, _) => BitRows::counted(rows, cols),
-            (_, true) => BitRows::from_words(rows, cols, bits.words().to_vec()),
+            (_, true) => BitRows::from_words(rows, cols, bits.into_words()),
             _ => {
                 let mut data = Vec::with_capacity(rows * words_for(cols));
                 (0..rows).for_each(|i| data.extend_from_slice(bits.slice(i * cols, cols).words()));
@@ -324,8 +332,15 @@ impl BitRows {
         assert!(rows <= R::BITS);
         let isa = isa::current();
         let mut out = BitRows::zeros(rows as usize, a.len());
-        par::for_each_columns(&mut out.data, out.words_per_row, 64, |w, rows| {
-            from_ring_into(isa, rows, &a[64 * w..]);
+        par::for_each_columns(&mut out.data, out.words_per_row, 64, |w, part| {
+            let a = &a[64 * w..];
+            // As elements of a ring that holds no more than those bits.
+            match rows {
+                0..=8 => from_ring_into::<R, u8>(isa, part, a),
+                9..=16 => from_ring_into::<R, u16>(isa, part, a),
+                17..=32 => from_ring_into::<R, u32>(isa, part, a),
+                _ => from_ring_into::<R, R>(isa, part, a),
+            }
         });
         out
     }
@@ -367,23 +382,28 @@ pub(crate) fn transpose<R: Ring>(square: &mut Square) {
 }
 
 simd! {
-    fn from_ring_into<R: Ring>(rows: &mut [&mut [u64]], a: &[R]) {
-        let bits = R::BITS as usize;
+    /// The low bits of elements, no more than those of `S`.
+    fn from_ring_into<R: Ring, S: Ring>(rows: &mut [&mut [u64]], a: &[R]) {
+        let bits = S::BITS as usize;
         let words = rows.first().map_or(0, |row| row.len());
         let mut square: Square = [0; 64 * LANES];
         for w in (0..words).step_by(LANES) {
             let lanes = LANES.min(words - w);
             for lane in 0..lanes {
                 let from = 64 * (w + lane);
-                let mut elements = [R::ZERO; 64];
-                let len = 64.min(a.len() - from);
-                elements[..len].copy_from_slice(&a[from..from + len]);
-                for i in 0..bits {
-                    let side_by_side = (0..64).step_by(bits).map(|q| elements[i + q].to_u64() << q);
-                    square[i * LANES + lane] = side_by_side.sum();
+                let mut elements = [0; 64];
+                let both = elements.iter_mut().zip(&a[from..]);
+                both.for_each(|(to, a)| *to = S::from_u64(a.to_u64()).to_u64());
+                let mut side_by_side = [0; 64];
+                for (q, elements) in elements.chunks_exact(bits).enumerate() {
+                    let both = side_by_side.iter_mut().zip(elements);
+                    both.for_each(|(to, element)| *to |= element << (q * bits));
+                }
+                for (i, word) in side_by_side[..bits].iter().enumerate() {
+                    square[i * LANES + lane] = *word;
                 }
             }
-            transpose::<R>(&mut square);
+            transpose::<S>(&mut square);
             for (i, row) in rows.iter_mut().enumerate() {
                 row[w..w + lanes].copy_from_slice(&square[i * LANES..][..lanes]);
             }

@@ -25,6 +25,12 @@ simd! {
         }
     }
 
+    fn less_doubled_into<R: Ring>(out: &mut [R], a: &[R], b: &[R]) {
+        for ((o, a), b) in out.iter_mut().zip(a).zip(b) {
+            *o = a.sub(*b).sub(*b);
+        }
+    }
+
     fn mul_into<R: Ring>(out: &mut [R], a: &[R], b: &[R]) {
         for ((o, a), b) in out.iter_mut().zip(a).zip(b) {
             *o = a.mul(*b);
@@ -146,6 +152,15 @@ pub fn mul<R: Ring>(a: &[R], b: &[R]) -> Vec<R> {
 /// `-a`.
 pub fn neg<R: Ring>(a: &[R]) -> Vec<R> {
     scale(a, R::ONE.neg())
+}
+
+/// `a - 2 b`.
+pub fn less_doubled<R: Ring>(a: &[R], b: &[R]) -> Vec<R> {
+    assert_eq!(a.len(), b.len());
+    let isa = isa::current();
+    build(a.len(), |s, out| {
+        less_doubled_into(isa, out, at!(a, s, out), at!(b, s, out))
+    })
 }
 
 /// `k a`.
@@ -297,6 +312,11 @@ mod tests {
         check::<R, R>("add", |a, b, _| add(a, b), |a, b, _| a.add(b));
         check::<R, R>("add3", add3, |a, b, c| a.add(b).add(c));
         check::<R, R>("sub", |a, b, _| sub(a, b), |a, b, _| a.sub(b));
+        check::<R, R>(
+            "less_doubled",
+            |a, b, _| less_doubled(a, b),
+            |a, b, _| a.sub(b.add(b)),
+        );
         check::<R, R>("mul", |a, b, _| mul(a, b), |a, b, _| a.mul(b));
         check::<R, R>("neg", |a, _, _| neg(a), |a, _, _| a.neg());
         check::<R, R>("scale", |a, _, _| scale(a, k), |a, _, _| a.mul(k));

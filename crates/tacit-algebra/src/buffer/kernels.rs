@@ -53,6 +53,11 @@ impl<R: Ring> Buffer<R> {
         unless_counted(&[self], self.len(), || vec::shl(self, k))
     }
 
+    /// `a - 2 b`.
+    pub fn less_doubled(&self, b: &Self) -> Self {
+        unless_counted(&[self, b], self.len(), || vec::less_doubled(self, b))
+    }
+
     /// `a >> k` of unsigned numbers.
     pub fn shr(&self, k: u32) -> Self {
         unless_counted(&[self], self.len(), || vec::shr(self, k))
@@ -147,6 +152,11 @@ impl<R: Ring> Buffer<R> {
         unless_counted::<dyn Sizes, _>(&[self, bits], self.len(), || {
             flip::ring(self, bits, add_bit)
         })
+    }
+
+    /// See [`flip::kept`].
+    pub fn kept(&self, bits: &Bits) -> Self {
+        unless_counted::<dyn Sizes, _>(&[self, bits], self.len(), || flip::kept(self, bits))
     }
 
     /// See [`flip::undo`].

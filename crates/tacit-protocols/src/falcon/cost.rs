@@ -78,7 +78,9 @@ impl<R: Ring> FalconCost<R> {
                 Comparison::Falcon => products += choices,
                 Comparison::Adder => {
                     let bits = machine.blank_bits(carries);
-                    machine.save_carries(&bits.map(|bits| BitRows::of_bits(1, carries, bits)))?;
+                    machine.save_carries(
+                        bits.map(|bits| BitRows::of_bits(1, carries, bits.clone())),
+                    )?;
                     let [x, y] = [ands; 2].map(|n| machine.blank_bits(n));
                     machine.multiply::<Booleans>(CARRY, x, y)?;
                     let bits = machine.blank_bits(choices);

@@ -12,6 +12,14 @@ pub(super) trait Wide: Domain {
     fn expand(bits: &Bits) -> Self::Vec;
     /// `x (1 - 2 b)`, and `+ b` if `add_bit`.
     fn flip(x: &Self::Vec, b: &Bits, add_bit: bool) -> Self::Vec;
+    /// `x b`.
+    fn kept(x: &Self::Vec, b: &Bits) -> Self::Vec;
+    /// `x - 2 y`.
+    fn less_doubled(x: &Self::Vec, y: &Self::Vec) -> Self::Vec {
+        let mut out = x.clone();
+        (0..2).for_each(|_| Self::sub_assign(&mut out, y));
+        out
+    }
 }
 
 /// Z_p for the comparison prime of the ring; `Residues` alone is what messages of them are called.
@@ -23,6 +31,12 @@ impl<R: Ring> Wide for Words<R> {
     }
     fn flip(x: &Buffer<R>, b: &Bits, add_bit: bool) -> Buffer<R> {
         x.flip(b, add_bit)
+    }
+    fn kept(x: &Buffer<R>, b: &Bits) -> Buffer<R> {
+        x.kept(b)
+    }
+    fn less_doubled(x: &Buffer<R>, y: &Buffer<R>) -> Buffer<R> {
+        x.less_doubled(y)
     }
 }
 
@@ -61,5 +75,8 @@ impl<R: Ring> Wide for Residues<R> {
     }
     fn flip(x: &Buffer<u8>, b: &Bits, add_bit: bool) -> Buffer<u8> {
         x.residues_flip(R::PRIME, b, add_bit)
+    }
+    fn kept(x: &Buffer<u8>, b: &Bits) -> Buffer<u8> {
+        x.residues_mul(R::PRIME, &b.residues_of())
     }
 }

@@ -36,6 +36,14 @@ impl<T> Rss<T> {
         }
     }
 
+    /// [`Rss::map`] that uses both components up.
+    pub(crate) fn into_map<U>(self, mut f: impl FnMut(T) -> U) -> Rss<U> {
+        Rss {
+            own: f(self.own),
+            next: f(self.next),
+        }
+    }
+
     /// Joins two sharings component by component.
     pub fn zip<U, V>(&self, other: &Rss<U>, mut f: impl FnMut(&T, &U) -> V) -> Rss<V> {
         Rss {

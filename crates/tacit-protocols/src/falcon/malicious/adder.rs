@@ -23,8 +23,8 @@ impl<R: Ring> Falcon<R> {
     ) -> Result<Sum<S>, Error> {
         let (n, m) = (x.own.len(), S::BITS as usize - 1);
         let rows = x.map(|component| component.bit_rows(m as u32));
-        let saves = rows_of(&self.save_carries(&rows)?);
         let sums = rows_of(&rows);
+        let saves = rows_of(&self.save_carries(rows)?);
         let zeros = Rss {
             own: self.rss.zeros::<Booleans>(n),
             next: self.rss.zeros::<Booleans>(n),
@@ -56,14 +56,16 @@ impl<R: Ring> Falcon<R> {
     /// 1 hop; every party sends every bit once.
     pub(in crate::falcon) fn save_carries(
         &mut self,
-        x: &Rss<BitRows>,
+        x: Rss<BitRows>,
     ) -> Result<Rss<BitRows>, Error> {
         let (rows, cols) = (x.own.rows(), x.own.cols());
-        let all = x.map(BitRows::to_bits);
-        let made =
-            Checks::<R>::multiply_alone::<Booleans>(&mut self.rss, SAVE, [&all, &all], &[0, 1, 2])?;
-        let majority = made.product.map(|bits| BitRows::of_bits(rows, cols, bits));
-        self.record_alone::<Booleans>([all.clone(), all], Default::default(), made.kept);
+        let all = x.into_map(BitRows::into_bits);
+        let product = || all.next.and(&all.own);
+        let (rss, n) = (&mut self.rss, rows * cols);
+        let made = Checks::<R>::multiply_alone::<Booleans>(rss, SAVE, n, product, &[0, 1, 2])?;
+        let majority = made.whole::<Booleans>(rss, n);
+        let majority = majority.into_map(|bits| BitRows::of_bits(rows, cols, bits));
+        self.record_alone::<Booleans>([all.clone(), all], n, made.kept);
         Ok(majority)
     }
 }

@@ -101,17 +101,28 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
         None
     }
 
+    /// `-v`.
+    fn negated(v: Self::Vec) -> Self::Vec {
+        let mut out = Self::zeros(Self::len(&v));
+        Self::sub_assign(&mut out, &v);
+        out
+    }
+
     /// Where the products of this domain wait.
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Self::Vec>>;
 
     /// Where those wait that a party multiplied alone.
     fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<<Self::Alone as Extension>::Base>>;
 
-    /// Products that parties multiplied alone, for their proofs; `bits` says which components of words are bits,
-    /// which their proof takes less time for.
+    /// A factor of what a party multiplies alone, as its proof takes it.
+    fn operand(v: &Self::Vec) -> <Self::Alone as Extension>::Base;
+
+    /// [`Verified::operand`] of bits, which a proof may take less time for.
+    fn operand_of_bits(bits: &Bits) -> <Self::Alone as Extension>::Base;
+
+    /// Products that parties multiplied alone, for their proofs.
     fn gates_alone(
-        operands: [Rss<Self::Vec>; 2],
-        bits: [Rss<bool>; 2],
+        operands: [Rss<<Self::Alone as Extension>::Base>; 2],
         kept: Kept<Self::Vec>,
     ) -> Gates<<Self::Alone as Extension>::Base>;
 
@@ -120,27 +131,20 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
         x: Rss<Self::Vec>,
         y: Rss<Self::Vec>,
         received: &Self::Vec,
-        masks: &Rss<Self::Vec>,
+        masks: Rss<Self::Vec>,
     ) -> Gates<Self::Vec> {
-        let mut left = received.clone();
-        Self::add_assign(&mut left, &masks.next);
+        let mut left = masks.next;
+        Self::add_assign(&mut left, received);
         Self::sub_assign(&mut left, &Self::Over::base_product(&x.next, &y.next));
         Gates {
             terms: Terms::Both,
-            right: negated::<Self>(&masks.own),
+            right: Self::negated(masks.own),
             x,
             y,
             second: None,
             left,
         }
     }
-}
-
-/// `-v`.
-fn negated<D: Domain + ?Sized>(v: &D::Vec) -> D::Vec {
-    let mut out = D::zeros(D::len(v));
-    D::sub_assign(&mut out, v);
-    out
 }
 
 /// What this party adds to the claims about products that each party multiplied alone.
@@ -211,18 +215,17 @@ impl<R: Ring> Verified<R> for Words<R> {
         &mut pending.integers
     }
 
+    fn operand(v: &Buffer<R>) -> Integers {
+        Integers::of_words(v)
+    }
+
+    fn operand_of_bits(bits: &Bits) -> Integers {
+        Integers::of_bits(bits.clone(), 1)
+    }
+
     /// As integers `z + F = x_{j+1} y_j + L c` with the carry `c = k xor t`, of which the right verifier
     /// knows the mask `k` and the left one `t`: `(z - L t) + (F - L k) = x_{j+1} y_j + (-2 L k) t`.
-    fn gates_alone(
-        [x, y]: [Rss<Buffer<R>>; 2],
-        [x_bits, y_bits]: [Rss<bool>; 2],
-        kept: Kept<Buffer<R>>,
-    ) -> Gates<Integers> {
-        let integers = |words: &Buffer<R>, bits: &bool| match bits {
-            true => Integers::of_bits(words.bit_rows(1).row_bits(0), 1),
-            false => Integers::of_words(words),
-        };
-        let (x, y) = (x.zip(&x_bits, integers), y.zip(&y_bits, integers));
+    fn gates_alone([x, y]: [Rss<Integers>; 2], kept: Kept<Buffer<R>>) -> Gates<Integers> {
         let bits = |x: Rss<Option<Bits>>| x.map(|bits| bits.clone().expect(ONCE));
         let (masks, carries) = (bits(kept.masks), bits(kept.carries));
         let times = |x: &Rss<Bits>, factor| x.map(|bits| Integers::of_bits(bits.clone(), factor));
@@ -241,6 +244,10 @@ impl<R: Ring> Verified<R> for Booleans {
     type Over = Binary;
     type Alone = Binary;
 
+    fn negated(v: Bits) -> Bits {
+        v
+    }
+
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Bits>> {
         &mut pending.bits
     }
@@ -249,11 +256,15 @@ impl<R: Ring> Verified<R> for Booleans {
         &mut pending.bits
     }
 
-    fn gates_alone(
-        operands: [Rss<Bits>; 2],
-        _bits: [Rss<bool>; 2],
-        kept: Kept<Bits>,
-    ) -> Gates<Bits> {
+    fn operand(v: &Bits) -> Bits {
+        v.clone()
+    }
+
+    fn operand_of_bits(bits: &Bits) -> Bits {
+        bits.clone()
+    }
+
+    fn gates_alone(operands: [Rss<Bits>; 2], kept: Kept<Bits>) -> Gates<Bits> {
         one_term(operands, kept)
     }
 }
@@ -274,11 +285,15 @@ impl<R: Ring, S: Ring> Verified<R> for Residues<S> {
         Self::ledger(pending)
     }
 
-    fn gates_alone(
-        operands: [Rss<Buffer<u8>>; 2],
-        _bits: [Rss<bool>; 2],
-        kept: Kept<Buffer<u8>>,
-    ) -> Gates<Buffer<u8>> {
+    fn operand(v: &Buffer<u8>) -> Buffer<u8> {
+        v.clone()
+    }
+
+    fn operand_of_bits(bits: &Bits) -> Buffer<u8> {
+        bits.residues_of()
+    }
+
+    fn gates_alone(operands: [Rss<Buffer<u8>>; 2], kept: Kept<Buffer<u8>>) -> Gates<Buffer<u8>> {
         one_term(operands, kept)
     }
 }

@@ -9,6 +9,7 @@
 //! `a_0 + a_1` in the two components that it holds; party 2 knows `a_0` and `c_2`, party 1 `a_1` and
 //! `c_2`. So each multiplies once.
 
+use tacit_algebra::extension::Extension;
 use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
@@ -38,6 +39,13 @@ pub(super) fn with<T: Clone>(id: usize, j: usize, a: &Rss<T>, x: &Rss<T>) -> Rss
     }
 }
 
+/// What products of components have made: see [`Falcon::multiply_components`].
+struct Components<V> {
+    a: Rss<V>,
+    product: Rss<V>,
+    kept: Kept<V>,
+}
+
 impl<R: Ring> Falcon<R> {
     /// The bits `b = b_0 ^ b_1 ^ b_2` of a wider domain: `a = b_0 + b_1 - 2 b_0 b_1`, then
     /// `b = a + b_2 - 2 a b_2`. 2 hops; every party sends an element per bit, and of words a bit.
@@ -45,21 +53,20 @@ impl<R: Ring> Falcon<R> {
         &mut self,
         bits: &Rss<Bits>,
     ) -> Result<Rss<D::Vec>, Error> {
-        let wide = bits.map(D::expand);
-        let exclusive_or = |sum: &mut Rss<D::Vec>, product: &Rss<D::Vec>| {
-            for _ in 0..2 {
-                D::sub_assign(&mut sum.own, &product.own);
-                D::sub_assign(&mut sum.next, &product.next);
-            }
-        };
-        let mut sum = wide.clone();
-        // The first product has nothing of component 2, which stays b_2.
-        let second = self.multiply_components::<D>(&wide, |first| {
-            exclusive_or(&mut sum, first);
-            sum.clone()
-        })?;
-        exclusive_or(&mut sum, &second);
-        Ok(sum)
+        let (id, n) = (self.rss.party.id(), bits.own.len());
+        let made = self.multiply_components::<D>(
+            n,
+            || D::expand(&bits.next.and(&bits.own)),
+            // The first product has nothing of component 2, which stays b_2.
+            |first| bits.map(D::expand).zip(&first, D::less_doubled),
+            |a| match id {
+                1 => D::kept(&a.own, &bits.next),
+                _ => D::kept(&a.next, &bits.own),
+            },
+        )?;
+        let c = bits.map(D::operand_of_bits);
+        self.record_components::<D>(&made.a, &c, n, made.kept);
+        Ok(made.a.zip(&made.product, D::less_doubled))
     }
 
     /// Random residues, none of them 0, uniform to every party: the product of three, each drawn
@@ -72,43 +79,68 @@ impl<R: Ring> Falcon<R> {
             own: self.rss.keys.own.residues_nonzero(S::PRIME, n),
             next: self.rss.keys.next.residues_nonzero(S::PRIME, n),
         };
-        self.multiply_components::<Residues<S>>(&u, Rss::clone)
+        let times = |a: &Buffer<u8>, b: &Buffer<u8>| a.residues_mul(S::PRIME, b);
+        let id = self.rss.party.id();
+        let made = self.multiply_components::<Residues<S>>(
+            n,
+            || times(&u.next, &u.own),
+            |first| first,
+            |a| match id {
+                1 => times(&a.own, &u.next),
+                _ => times(&a.next, &u.own),
+            },
+        )?;
+        self.record_components::<Residues<S>>(&made.a, &u, n, made.kept);
+        Ok(made.product)
     }
 
-    /// `(a_0 + a_1) c_2` for the components `c` and what `sum` makes of the sharing of `c_0 c_1`, of
-    /// which components 0 and 1 are taken. 2 hops; every party sends `n` elements, and of words `n` bits.
+    /// `(a_0 + a_1) c_2` for components `c` and what `sum` makes of the sharing of `c_0 c_1`, of which components
+    /// 0 and 1 are taken: `first` is `c_1 c_0`, which party 0 knows, and `second` `a_1 c_2` at party 1, `a_0 c_2`
+    /// at party 2. 2 hops; every party sends `n` elements, and of words `n` bits.
     fn multiply_components<D: Verified<R>>(
         &mut self,
-        c: &Rss<D::Vec>,
-        sum: impl FnOnce(&Rss<D::Vec>) -> Rss<D::Vec>,
-    ) -> Result<Rss<D::Vec>, Error> {
-        let id = self.rss.party.id();
-        let alone = Checks::<R>::multiply_alone::<D>;
-        let first = alone(&mut self.rss, first_product::<D>(), [c, c], &[0])?;
-        let a = sum(&first.product);
-        // x_0 y_2 = a_0 c_2 and x_2 y_1 = c_2 a_1, beside x_1 y_0 = c_1 c_0.
-        let (x, y) = (with(id, 0, &a, c), with(id, 1, &a, c));
-        let second = alone(&mut self.rss, second_product::<D>(), [&x, &y], &[1, 2])?;
-        // All components are bits but those of a.
-        let (word, bit) = ([false; 2].into(), [true; 2].into());
-        let bits = [0, 1].map(|j| with(id, j, &word, &bit));
-        self.record_alone::<D>([x, y], bits, first.kept.or(second.kept));
-        Ok(second.product)
+        n: usize,
+        first: impl FnOnce() -> D::Vec,
+        sum: impl FnOnce(Rss<D::Vec>) -> Rss<D::Vec>,
+        second: impl FnOnce(&Rss<D::Vec>) -> D::Vec,
+    ) -> Result<Components<D::Vec>, Error> {
+        let rss = &mut self.rss;
+        let first = Checks::<R>::multiply_alone::<D>(rss, first_product::<D>(), n, first, &[0])?;
+        let a = sum(first.whole::<D>(rss, n));
+        let made = || second(&a);
+        let second =
+            Checks::<R>::multiply_alone::<D>(rss, second_product::<D>(), n, made, &[1, 2])?;
+        let product = second.whole::<D>(rss, n);
+        let kept = first.kept.or(second.kept);
+        Ok(Components { a, product, kept })
     }
 
-    /// Keeps what every party multiplied alone; `bits` as [`Verified::gates_alone`] has them.
+    /// Keeps what [`Falcon::multiply_components`] has multiplied of `a` and the components `c`:
+    /// `x_0 y_2 = a_0 c_2` and `x_2 y_1 = c_2 a_1`, beside `x_1 y_0 = c_1 c_0`.
+    fn record_components<D: Verified<R>>(
+        &mut self,
+        a: &Rss<D::Vec>,
+        c: &Rss<<D::Alone as Extension>::Base>,
+        n: usize,
+        kept: Kept<D::Vec>,
+    ) {
+        let (id, a) = (self.rss.party.id(), a.map(D::operand));
+        self.record_alone::<D>([0, 1].map(|j| with(id, j, &a, c)), n, kept);
+    }
+
+    /// Keeps `n` products that every party multiplied alone.
     pub(super) fn record_alone<D: Verified<R>>(
         &mut self,
-        operands: [Rss<D::Vec>; 2],
-        bits: [Rss<bool>; 2],
+        operands: [Rss<<D::Alone as Extension>::Base>; 2],
+        n: usize,
         kept: Kept<D::Vec>,
     ) {
         let checks = self
             .checks
             .as_mut()
             .expect("only malicious security records");
-        checks.called(MULTIPLIED_ALONE, &D::len(&operands[0].own).to_string());
-        D::alone(&mut checks.pending).push(D::gates_alone(operands, bits, kept));
+        checks.called(MULTIPLIED_ALONE, &n.to_string());
+        D::alone(&mut checks.pending).push(D::gates_alone(operands, kept));
         checks.dirty = true;
     }
 }

@@ -11,7 +11,6 @@
 //! checkpoint has ended at it, so that its operands are fixed. The number of the checkpoint and the
 //! list of products, which are public, go into it.
 
-use tacit_algebra::extension::Extension;
 use tacit_algebra::{Buffer, Ring};
 
 use super::super::Falcon;
@@ -81,11 +80,30 @@ impl Transcripts {
     }
 }
 
-/// A product of what its provers know alone, and what this party adds to the claims about those
-/// that it verifies.
+/// A product of what its provers know alone, components of which it is known that they are 0 left out; and
+/// what this party adds to the claims about those that it verifies.
 pub(super) struct Alone<V> {
-    pub product: Rss<V>,
+    pub product: Rss<Option<V>>,
     pub kept: Kept<V>,
+}
+
+impl<V> Alone<V> {
+    /// The product with all its `n` elements.
+    pub fn whole<D: Domain<Vec = V>>(&self, rss: &Replicated, n: usize) -> Rss<V>
+    where
+        V: Clone,
+    {
+        let component = |x: &Option<V>| x.clone().unwrap_or_else(|| rss.zeros::<D>(n));
+        self.product.map(component)
+    }
+}
+
+/// Adds to a component that may have been 0.
+pub(super) fn add_to<D: Domain>(sum: &mut Option<D::Vec>, more: D::Vec) {
+    match sum {
+        Some(sum) => D::add_assign(sum, &more),
+        None => *sum = Some(more),
+    }
 }
 
 impl<R: Ring> Checks<R> {
@@ -130,56 +148,57 @@ impl<R: Ring> Checks<R> {
         D::sub_assign(&mut own, &masks.own);
         D::product_assign(&mut own, &x, &y);
         let z = rss.reshare::<D>(message, own)?;
-        let gates = D::gates(x, y, &z.next, &masks);
+        let gates = D::gates(x, y, &z.next, masks);
         D::ledger(&mut self.pending).push(gates);
         self.dirty = true;
         Ok(z)
     }
 
-    /// What some parties multiply alone: of `provers` party `j` knows `x_{j+1}` and `y_j` and sends
-    /// `z_j = x_{j+1} y_j - F(K_{j+1})`, `n` elements, to the party before; of words, one of each pair being a
-    /// bit, it sends the carry of `z_j + F(K_{j+1})`, too, under a mask that it has in common with the party
-    /// after. 1 hop. The caller records it.
+    /// What some parties multiply alone: of `provers` party `j` knows `x_{j+1}` and `y_j`, makes `product` of them
+    /// and sends `z_j = x_{j+1} y_j - F(K_{j+1})`, `n` elements, to the party before; of words, one of each pair
+    /// being a bit, it sends the carry of `z_j + F(K_{j+1})`, too, under a mask that it has in common with the
+    /// party after. 1 hop. The caller records it.
     pub(super) fn multiply_alone<D: Verified<R>>(
         rss: &mut Replicated,
         message: Message<D::Kind>,
-        [x, y]: [&Rss<D::Vec>; 2],
+        n: usize,
+        product: impl FnOnce() -> D::Vec,
         provers: &[usize],
     ) -> Result<Alone<D::Vec>, Error> {
-        let n = D::len(&x.own);
         let (prev, next) = (rss.prev_party(), rss.next_party());
-        let mut product = Rss {
-            own: rss.zeros::<D>(n),
-            next: rss.zeros::<D>(n),
-        };
+        let mut made = Rss::<Option<D::Vec>>::default();
         let mut kept = Kept::new();
         if provers.contains(&prev) {
-            product.own = D::draw(&mut rss.keys.own, n);
-            kept.right = Some(product.own.clone());
+            made.own = Some(D::draw(&mut rss.keys.own, n));
+            kept.right = made.own.clone();
             kept.masks.own = D::CARRIES.then(|| rss.keys.own.bits(n));
         }
         if provers.contains(&rss.party.id()) {
-            let mut z = <D::Over as Extension>::base_product(&x.next, &y.own);
-            product.next = D::draw(&mut rss.keys.next, n);
-            D::sub_assign(&mut z, &product.next);
+            let mut z = product();
+            let drawn = D::draw(&mut rss.keys.next, n);
+            D::sub_assign(&mut z, &drawn);
             rss.send::<D>(prev, message, &z)?;
-            if let Some(carries) = D::carries(&z, &product.next) {
+            if let Some(carries) = D::carries(&z, &drawn) {
                 let mask = rss.keys.next.bits(n);
                 let carries = carries.xor(&mask);
                 rss.send::<Booleans>(prev, CARRIES, &carries)?;
                 (kept.masks.next, kept.carries.own) = (Some(mask), Some(carries));
             }
-            D::add_assign(&mut product.own, &z);
+            made.next = Some(drawn);
+            add_to::<D>(&mut made.own, z);
         }
         if provers.contains(&next) {
             let z = rss.recv::<D>(next, message, n)?;
             if D::CARRIES {
                 kept.carries.next = Some(rss.recv::<Booleans>(next, CARRIES, n)?);
             }
-            D::add_assign(&mut product.next, &z);
-            kept.left = Some(z);
+            kept.left = Some(z.clone());
+            add_to::<D>(&mut made.next, z);
         }
-        Ok(Alone { product, kept })
+        Ok(Alone {
+            product: made,
+            kept,
+        })
     }
 
     /// `x * w + bias`, recorded. 1 hop; every party sends one element per output.

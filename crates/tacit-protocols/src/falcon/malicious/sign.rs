@@ -40,7 +40,7 @@ impl<R: Ring> Falcon<R> {
         if last == 0 {
             return Ok(top);
         }
-        let saves = self.save_carries(&bits.map(|bits| bits.pick(0..last)))?;
+        let saves = self.save_carries(bits.map(|bits| bits.pick(0..last)))?;
         top = top.zip(&saves, |top, saves| top.xor(&saves.row_bits(last - 1)));
         // The lowest bit has no saved carry, so it generates none.
         let sums = bits.map(|bits| bits.pick(1..last));
@@ -55,12 +55,12 @@ impl<R: Ring> Falcon<R> {
     /// The carry out of the sum of two numbers, given by rows of bits.
     fn carry(&mut self, x: Rss<BitRows>, y: Rss<BitRows>) -> Result<Rss<Bits>, Error> {
         let leaves = x.own.rows();
-        let mut g = self.and_rows(GENERATE, &x, &y)?;
         let mut p = x.zip(&y, |x, y| {
             let mut sum = x.pick(1..leaves);
             planes::xor_assign(&mut sum, &y.pick(1..leaves));
             sum
         });
+        let mut g = self.and_rows(GENERATE, x, y)?;
         for _ in pool::levels(leaves) {
             let [own, next] = [
                 planes::operands(&g.own, &p.own),
@@ -68,7 +68,7 @@ impl<R: Ring> Falcon<R> {
             ];
             let upper = [&own[0], &next[0]].map(planes::doubled).into();
             let [own, next] = [own, next].map(|[_, lower]| lower);
-            let made = self.and_rows(CARRY, &upper, &Rss { own, next })?;
+            let made = self.and_rows(CARRY, upper, Rss { own, next })?;
             let own = planes::join(&g.own, &p.own, &made.own);
             let next = planes::join(&g.next, &p.next, &made.next);
             [g, p] = Rss { own, next }.transposed();
@@ -80,12 +80,12 @@ impl<R: Ring> Falcon<R> {
     fn and_rows(
         &mut self,
         step: Message<Booleans>,
-        x: &Rss<BitRows>,
-        y: &Rss<BitRows>,
+        x: Rss<BitRows>,
+        y: Rss<BitRows>,
     ) -> Result<Rss<BitRows>, Error> {
         let (rows, cols) = (x.own.rows(), x.own.cols());
-        let [x, y] = [x, y].map(|operand| operand.map(BitRows::to_bits));
+        let [x, y] = [x, y].map(|operand| operand.into_map(BitRows::into_bits));
         let product = self.multiply::<Booleans>(step, x, y)?;
-        Ok(product.map(|bits| BitRows::of_bits(rows, cols, bits)))
+        Ok(product.into_map(|bits| BitRows::of_bits(rows, cols, bits)))
     }
 }

@@ -8,8 +8,8 @@ use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::Falcon;
 use super::Checks;
-use super::gates::Kept;
-use super::open::Alone;
+use super::gates::{Kept, Verified};
+use super::open::add_to;
 use crate::Error;
 use crate::message::Message;
 use crate::replicated::{PARTIES, Rss, Words};
@@ -28,18 +28,17 @@ impl<R: Ring> Falcon<R> {
         bit: &Rss<Bits>,
         x: &Rss<Buffer<R>>,
     ) -> Result<Rss<Buffer<R>>, Error> {
-        let bits = bit.map(Bits::words_of);
         let (mut first, mut second) = (Kept::new(), Kept::new());
         let (mut values, mut sum) = (vec![x.clone()], Rss::default());
         for j in 0..PARTIES {
-            let (product, [by_first, by_second]) = self.times_component(j, &bits, &values[j])?;
+            let (product, [by_first, by_second]) = self.times_component(j, bit, &values[j])?;
             (first, second) = (first.or(by_first), second.or(by_second));
             sum = match j {
                 0 => product,
                 _ => sum.zip(&product, Buffer::add),
             };
             if j + 1 < PARTIES {
-                values.push(x.zip(&sum, |x, sum| x.sub(sum).sub(sum)));
+                values.push(x.zip(&sum, Buffer::less_doubled));
             }
         }
         let id = self.rss.party.id();
@@ -53,9 +52,10 @@ impl<R: Ring> Falcon<R> {
             own: at(id + 1).own.clone(),
             next: at(id + 2).next.clone(),
         };
-        let are_bits = |of: [bool; 2]| of.map(|own| Rss { own, next: own });
-        self.record_alone::<Words<R>>([bits.clone(), by_first], are_bits([true, false]), first);
-        self.record_alone::<Words<R>>([by_second, bits], are_bits([false, true]), second);
+        let bits = || bit.map(<Words<R>>::operand_of_bits);
+        let [by_first, by_second] = [by_first, by_second].map(|x| x.map(<Words<R>>::operand));
+        self.record_alone::<Words<R>>([bits(), by_first], bit.own.len(), first);
+        self.record_alone::<Words<R>>([by_second, bits()], bit.own.len(), second);
         Ok(sum)
     }
 
@@ -64,29 +64,29 @@ impl<R: Ring> Falcon<R> {
     fn times_component(
         &mut self,
         j: usize,
-        bits: &Rss<Buffer<R>>,
+        bits: &Rss<Bits>,
         x: &Rss<Buffer<R>>,
     ) -> Result<Times<R>, Error> {
         let id = self.rss.party.id();
         let before = (j + PARTIES - 1) % PARTIES;
         // In this order neither waits for the other.
-        let alone = Checks::<R>::multiply_alone::<Words<R>>;
-        let first = alone(&mut self.rss, FIRST, [bits, x], &[before])?;
-        let second = alone(&mut self.rss, SECOND, [x, bits], &[j])?;
-        let (
-            Alone { product, kept },
-            Alone {
-                product: more,
-                kept: by_second,
-            },
-        ) = (first, second);
-        let mut product = product.zip(&more, Buffer::add);
+        let (rss, n) = (&mut self.rss, bits.own.len());
+        let first = || x.own.kept(&bits.next);
+        let first = Checks::<R>::multiply_alone::<Words<R>>(rss, FIRST, n, first, &[before])?;
+        let second = || x.next.kept(&bits.own);
+        let second = Checks::<R>::multiply_alone::<Words<R>>(rss, SECOND, n, second, &[j])?;
+        let mut sum = first;
+        let [own, next] = [second.product.own, second.product.next];
+        let add = add_to::<Words<R>>;
+        own.into_iter().for_each(|z| add(&mut sum.product.own, z));
+        next.into_iter().for_each(|z| add(&mut sum.product.next, z));
         if id == j {
-            product.own.add_assign(&x.own.mul(&bits.own));
+            add(&mut sum.product.own, x.own.kept(&bits.own));
         }
         if id == before {
-            product.next.add_assign(&x.next.mul(&bits.next));
+            add(&mut sum.product.next, x.next.kept(&bits.next));
         }
-        Ok((product, [kept, by_second]))
+        let product = sum.whole::<Words<R>>(rss, n);
+        Ok((product, [sum.kept, second.kept]))
     }
 }

@@ -51,9 +51,10 @@ impl<R: Ring> Falcon<R> {
     fn wraps(&mut self, x: &Rss<Buffer<R>>) -> Result<Rss<Buffer<R>>, Error> {
         let n = x.own.len();
         let tops = x.map(|component| component.shr(R::BITS - TOPS).bit_rows(TOPS));
-        let majorities = self.save_carries(&tops)?;
         let row = |rows: &Rss<BitRows>, i| rows.map(|rows| rows.row_bits(i));
-        let (s_a, [m_b, m_a]) = (row(&tops, 1), [0, 1].map(|i| row(&majorities, i)));
+        let s_a = row(&tops, 1);
+        let majorities = self.save_carries(tops)?;
+        let [m_b, m_a] = [0, 1].map(|i| row(&majorities, i));
         let both = self.multiply::<Booleans>(CARRY, s_a.clone(), m_b.clone())?;
         let either = s_a.zip(&m_b, Bits::xor).zip(&both, Bits::xor);
         let all = m_a.zip(&either, |a, b| Bits::concat(&[a, b]));

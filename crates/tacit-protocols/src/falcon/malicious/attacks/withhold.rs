@@ -170,7 +170,7 @@ fn cheat(
     *input.lock().expect("nobody panicked") = vec::add(&x.own, &x.next);
     rss.send::<W>(rss.next_party(), INPUT, &x.next)?;
     let next = rss.recv::<W>(rss.next_party(), MULTIPLY, PRODUCTS)?;
-    let gates = W::gates(x, y, &next, &masks);
+    let gates = W::gates(x, y, &next, masks);
     checks.pending.words.push(gates);
     checks.dirty = true;
     let z = Rss { own: z, next };
