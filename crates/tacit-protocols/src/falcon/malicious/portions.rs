@@ -1,8 +1,9 @@
 //! The gates of a proof, portion by portion (docs/spec/falcon.md, section 8.3): as they were recorded
 //! until the second fold, since elements of the extension take many times the room.
 //!
-//! Every portion is folded by itself, at the points of the whole proof, and is written out in elements
-//! whenever it is needed, so that what is in use stays in the processor's cache.
+//! Every portion is folded by itself, at the points of the whole proof, and is written out in elements when it is
+//! needed, so that what is in use stays in the processor's cache. Of bits and integers, whose elements are
+//! short, the prover keeps what it has dealt the second fold of until it folds it.
 
 use std::ops::Range;
 use std::rc::Rc;

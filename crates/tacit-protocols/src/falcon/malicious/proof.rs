@@ -139,8 +139,9 @@ enum Gated<K: Extension> {
     Nothing,
     /// Over the base, before the first fold.
     Blocks(Theta<K>),
-    /// Before the second one.
-    Portions(Folded<K>),
+    /// Before the second one; the prover, once it has dealt that, may have each portion of `u` and `v` written
+    /// out.
+    Portions(Folded<K>, Vec<[Vec<K>; 2]>),
 }
 
 /// One party's end of a proof.
@@ -247,17 +248,23 @@ impl<K: Extension> Proof<K> {
     }
 
     /// The fold at hand by the prover.
-    fn products(&self, fold: Fold) -> Vec<K> {
+    fn products(&mut self, fold: Fold) -> Vec<K> {
         match &self.gated {
             Gated::Nothing => K::products(&self.u, &self.v, fold.radix, fold.len),
             Gated::Blocks(theta) => theta.products(self.span()),
-            Gated::Portions(folded) => {
+            Gated::Portions(folded, _) => {
                 let mut sums = vec![K::ZERO; fold.radix * fold.radix];
-                for portion in 0..self.span().shape.portions {
+                let of = |portion| {
                     let u = self.portion_of_u(folded, portion);
                     let v = self.portion_of_v(folded, portion);
                     let len = u.len().div_ceil(fold.radix);
                     add(&mut sums, &K::products(&u, &v, fold.radix, len));
+                    // Elements of the others take many times the room.
+                    (K::PORTIONS > 1).then_some([u, v])
+                };
+                let all = (0..self.span().shape.portions).filter_map(of).collect();
+                if let Gated::Portions(_, written) = &mut self.gated {
+                    *written = all;
                 }
                 sums
             }
@@ -265,18 +272,20 @@ impl<K: Extension> Proof<K> {
     }
 
     /// The vectors at the second point, a portion after the other.
-    fn write_out(&mut self, fold: Fold, folded: &Folded<K>, point: K) {
+    fn write_out(&mut self, fold: Fold, folded: &Folded<K>, written: Vec<[Vec<K>; 2]>, point: K) {
         let shape = self.span().shape;
         let all = (shape.portions - 1) * shape.len.div_ceil(fold.radix) + fold.len;
         let room = |known: bool| Vec::with_capacity(if known { all } else { 0 });
         let (mut u, mut v) = (room(self.knows_u()), room(self.knows_v()));
+        let mut written = written.into_iter();
         for portion in 0..shape.portions {
+            let [part_of_u, part_of_v] = written.next().map_or([None, None], |both| both.map(Some));
             if self.knows_u() {
-                let part = self.portion_of_u(folded, portion);
+                let part = part_of_u.unwrap_or_else(|| self.portion_of_u(folded, portion));
                 u.extend(K::fold(&part, part.len().div_ceil(fold.radix), point));
             }
             if self.knows_v() {
-                let part = self.portion_of_v(folded, portion);
+                let part = part_of_v.unwrap_or_else(|| self.portion_of_v(folded, portion));
                 let len = part.len().div_ceil(fold.radix);
                 v.extend(K::fold_reversed(&part, len, fold.radix, point));
             }
@@ -337,6 +346,9 @@ impl<K: Extension> Run for Proof<K> {
             }
             self.gated = Gated::Blocks(theta);
         }
+        let entries = statement.entries + 2;
+        self.u.reserve(if self.knows_u() { entries } else { 0 });
+        self.v.reserve(if self.knows_v() { entries } else { 0 });
         for product in &statement.products {
             self.draws(Draw::Compression);
             let compressed = product.compress(&mut coins, self.role, self.defences);
@@ -362,7 +374,8 @@ impl<K: Extension> Run for Proof<K> {
             .as_mut()
             .expect("the prover has the source");
         let masks = K::random(right, fold.dealt());
-        let products = Self::coefficients(fold, &self.products(fold));
+        let products = self.products(fold);
+        let products = Self::coefficients(fold, &products);
         let shares: Vec<K> = products.iter().zip(masks).map(|(p, m)| p.sub(m)).collect();
         K::to_wire(&shares)
     }
@@ -394,10 +407,10 @@ impl<K: Extension> Run for Proof<K> {
         match std::mem::replace(&mut self.gated, Gated::Nothing) {
             Gated::Blocks(theta) => {
                 self.join(coins);
-                self.gated = Gated::Portions(Folded::new(theta, &powers[..fold.radix]));
+                self.gated = Gated::Portions(Folded::new(theta, &powers[..fold.radix]), Vec::new());
                 self.hide();
             }
-            Gated::Portions(folded) => self.write_out(fold, &folded, point),
+            Gated::Portions(folded, written) => self.write_out(fold, &folded, written, point),
             Gated::Nothing => {
                 self.u = match self.knows_u() {
                     true => K::fold(&self.u, fold.len, point),
