@@ -6,6 +6,7 @@ use super::call::{Fault, Value, unsupported};
 use super::constant::Constant;
 use super::importer::Importer;
 use super::lower::Builder;
+use super::proto::NodeProto;
 use super::{ImportError, unusable};
 use crate::graph::{Affine, FILL, Op, Output, ValueId, Weights};
 
@@ -13,7 +14,8 @@ use crate::graph::{Affine, FILL, Op, Output, ValueId, Weights};
 const JOINED: &str = "outputs";
 
 impl<'a> Importer<'a> {
-    /// The names of the outputs to compute: those that are asked for, or all of the file.
+    /// The names of the outputs to compute: those that are asked for, or all of the file; of a list of tensors those
+    /// of its parts.
     pub(super) fn outputs(&self) -> Result<Vec<&'a str>, ImportError> {
         let known: Vec<&str> = self.graph.output.iter().map(|o| &o.name[..]).collect();
         let found = match self.options.outputs.as_slice() {
@@ -32,10 +34,25 @@ impl<'a> Importer<'a> {
         if found.is_empty() {
             return Err(unusable("it has no output"));
         }
+        let found: Vec<&str> = found
+            .into_iter()
+            .flat_map(|name| self.parts(name))
+            .collect();
         let mut names = HashSet::new();
         match found.iter().find(|&&name| !names.insert(name)) {
             Some(twice) => Err(refused(twice, "it is named twice".into())),
             None => Ok(found),
+        }
+    }
+
+    /// The tensors of a list that is an output, or the output itself.
+    fn parts(&self, name: &'a str) -> Vec<&'a str> {
+        let makes = |node: &&'a NodeProto| node.output.iter().any(|output| output == name);
+        match self.graph.node.iter().find(makes) {
+            Some(node) if node.op_type == "SequenceConstruct" => {
+                node.input.iter().map(String::as_str).collect()
+            }
+            _ => vec![name],
         }
     }
 }

@@ -149,6 +149,32 @@ fn what_several_outputs_cannot_reveal_is_refused() {
     assert!(why.contains("no Softmax"), "{why}");
 }
 
+/// An output that is a list of tensors is these, by their own names.
+#[test]
+fn a_list_of_outputs_is_its_parts() {
+    let mut nodes = label_and_probabilities();
+    nodes.push(node("Sigmoid", &["x"], "odds", vec![]));
+    let list = node(
+        "SequenceConstruct",
+        &["probabilities", "odds"],
+        "all",
+        vec![],
+    );
+    nodes.push(list);
+    let file = with_outputs(&["label", "all"], nodes);
+    let names = |outputs: &[&str]| {
+        let options = ImportOptions {
+            outputs: outputs.iter().map(|name| name.to_string()).collect(),
+            ..ImportOptions::default()
+        };
+        let graph = import(&file.encode_to_vec(), None, &options).expect("outputs");
+        let of = |output: &Output| output.name.clone();
+        graph.outputs.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), ["label", "probabilities", "odds"]);
+    assert_eq!(names(&["all"]), ["probabilities", "odds"]);
+}
+
 #[test]
 fn outputs_are_chosen_by_name() {
     let file = with_outputs(&["label", "probabilities"], label_and_probabilities());
