@@ -27,11 +27,18 @@ from sklearn.linear_model import (
     RidgeClassifier,
     SGDClassifier,
 )
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    MinMaxScaler,
+    Normalizer,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 from sklearn.svm import SVC, SVR, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -251,3 +258,38 @@ def test_only_the_label_is_revealed(tmp_path):
     result = tacit.local(protocol="bicoptor").predict(model, x[:5])
     assert result.report.reveal == "class"
     np.testing.assert_array_equal(result.output.ravel(), expected(path, x[:5])["label"])
+
+
+@pytest.mark.parametrize("method", ["yeo-johnson", "box-cox"])
+def test_powers_of_columns(method, tmp_path):
+    """Columns of both signs, or of one, each to a power of its own; protocols, too."""
+    random = np.random.default_rng(0)
+    x = np.exp(random.normal(0, 0.8, (120, 5))).astype(np.float32)
+    if method == "yeo-johnson":
+        x[:, :3] -= 1.5
+    y = (x[:, 0] + x[:, 3] > 1).astype(int)
+    model = make_pipeline(PowerTransformer(method), LogisticRegression()).fit(x, y)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(to_onnx(model, x[:1], options={"zipmap": False}).SerializeToString())
+    label, likely = onnxruntime.InferenceSession(path).run(None, {"X": x})
+    compiled = tacit.compile(path, samples=x)
+    found = compiled.reference(x)
+    np.testing.assert_array_equal(found["label"], label)
+    np.testing.assert_allclose(found["probabilities"], likely, atol=1e-5)
+    for protocol in ("clear", "falcon"):
+        outputs = tacit.local(protocol).predict(compiled, x[:20]).outputs
+        np.testing.assert_allclose(outputs["probabilities"], likely[:20], atol=5e-3)
+
+
+def test_several_classes_of_an_item(tmp_path):
+    """Of two targets: the classes side by side, and a list of probabilities."""
+    x, y = data("wine")
+    model = scaled(MultiOutputClassifier(LogisticRegression())).fit(x, np.stack([y, y > 0], axis=1))
+    path = tmp_path / "m.onnx"
+    path.write_bytes(to_onnx(model, x[:1], options={"zipmap": False}).SerializeToString())
+    labels, likely = onnxruntime.InferenceSession(path).run(None, {"X": x[:20]})
+    found = tacit.compile(path, samples=x).reference(x[:20])
+    label, *parts = found.values()
+    np.testing.assert_array_equal(label, labels)
+    for part, expected in zip(parts, likely, strict=True):
+        np.testing.assert_allclose(part, expected, atol=1e-5)

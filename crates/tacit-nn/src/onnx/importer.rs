@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
+use super::halves::halves;
 use super::input::{Known, finished};
 use super::lower::{self, Builder};
 use super::mask::{feed_softmax, hiding};
@@ -115,6 +116,7 @@ impl<'a> Importer<'a> {
         let mut env = self.constants(self.graph, &used, &mut 0)?;
         let inputs = self.define_inputs(&used, known, &mut env, &mut builder)?;
         builder.hiding = hiding(&order, outputs);
+        builder.halves = halves(&order, outputs);
         let last = last_nodes(&order, on_shares);
         let masking = feed_softmax(&order, &last, outputs);
         let ends = [last, masking];

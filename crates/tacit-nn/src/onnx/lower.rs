@@ -11,8 +11,8 @@ use super::{
     activation, along, attention, chosen, columns, compare, conv, einsum, element, factors,
 };
 use super::{
-    fourier, function, grid, linear, loss, mask, missing, moves, nary, norm, places, pool, power,
-    product,
+    fourier, function, grid, halves, linear, loss, mask, missing, moves, nary, norm, places, pool,
+    power, product,
 };
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
 use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
@@ -44,6 +44,8 @@ pub(super) struct Builder {
     pub wanted_limits: Vec<(usize, Vec<(usize, usize)>)>,
     /// What must be known of inputs of texts, by the inputs.
     pub wanted_texts: BTreeMap<usize, Texts>,
+    /// Logarithms and powers of which a mask keeps one half.
+    pub halves: HashSet<*const NodeProto>,
     /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
@@ -174,6 +176,21 @@ impl Builder {
 
 /// The outputs of a node; those that are left out exist only in training.
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    if builder.halves.contains(&std::ptr::from_ref(call.node)) {
+        let argument = halves::from_one(call, builder)?;
+        let inputs = std::iter::once(Some(&argument)).chain(call.inputs.iter().skip(1).copied());
+        let call = Call {
+            name: call.name.clone(),
+            inputs: inputs.collect(),
+            ..*call
+        };
+        return by_form(&call, builder);
+    }
+    by_form(call, builder)
+}
+
+/// The outputs of a node, of items or of one item.
+fn by_form(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     if let Some(chosen) = places::by_the_same(call, builder) {
         return chosen.map(|value| vec![value]);
     }

@@ -20,6 +20,7 @@ mod fold;
 mod fourier;
 mod function;
 mod grid;
+mod halves;
 mod importer;
 mod inline;
 mod input;

@@ -244,3 +244,45 @@ fn values_with_themselves() {
         assert!(graph.nodes.len() <= 1, "no division, no difference");
     }
 }
+
+/// Logarithms and powers of which a mask keeps one half, as Yeo-Johnson's transformation is written: of the other
+/// half no argument is negative, unless something else sees it.
+#[test]
+fn halves_that_a_mask_keeps() {
+    let nodes = |seen: bool| {
+        let mut nodes = vec![
+            node("Div", &["x", "x"], "one", vec![]),
+            node("Sub", &["x", "x"], "zero", vec![]),
+            node("Less", &["x", "zero"], "below", vec![]),
+            node("Not", &["below"], "above", vec![]),
+            node("Cast", &["below"], "negative", vec![int("to", 1)]),
+            node("Cast", &["above"], "positive", vec![int("to", 1)]),
+            node("Add", &["x", "one"], "more", vec![]),
+            node("Sub", &["one", "x"], "less", vec![]),
+            node("Pow", &["more", "e"], "power", vec![]),
+            node("Log", &["less"], "log", vec![]),
+            node("Neg", &["log"], "minus", vec![]),
+            node("Mul", &["power", "positive"], "a", vec![]),
+            node("Mul", &["minus", "negative"], "b", vec![]),
+            node("Add", &["a", "b"], "sum", vec![]),
+        ];
+        let last = if seen { "log" } else { "zero" };
+        nodes.push(node("Add", &["sum", last], "y", vec![]));
+        nodes
+    };
+    let e = || vec![tensor("e", &[2], &[0.3, 1.7])];
+    let x: Vec<f32> = vec![2.0, 3.0, -1.5, -4.0, 0.5, -0.25];
+    let expected: Vec<f32> = (x.iter().zip([0.3f32, 1.7].iter().cycle()))
+        .map(|(&v, &e)| match v < 0.0 {
+            true => -(1.0 - v).ln(),
+            false => (v + 1.0).powf(e),
+        })
+        .collect();
+    super::check(&[2], nodes(false), e(), &x, &expected);
+    let clamps = |seen: bool| {
+        let graph = imported(&model(&[2], nodes(seen), e())).unwrap_or_else(|e| panic!("{e}"));
+        let relus = graph.nodes.iter().filter(|node| node.op.kind() == "Relu");
+        relus.count()
+    };
+    assert_eq!((clamps(false), clamps(true)), (2, 1));
+}
