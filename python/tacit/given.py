@@ -66,13 +66,17 @@ def columns(
     Refused, by name and type, is what holds no finite numbers, but for those in `texts`.
     """
     held = series(frame)
-    others = [name for name, found in held if not _real(found) and name not in texts]
-    if others:
-        kinds = ", ".join(f"{name!r} ({_kind(frame[name])})" for name in others)
+    kinds = [
+        (name, _kind(each))
+        for (name, found), each in zip(held, _each(frame), strict=True)
+        if not _real(found) and name not in texts
+    ]
+    if kinds:
+        told = ", ".join(f"{name!r} ({kind})" for name, kind in kinds)
         raise InputError(
-            f"{what} has no numbers in column{'s' * (len(others) > 1)} {kinds}; make them the "
+            f"{what} has no numbers in column{'s' * (len(kinds) > 1)} {told}; make them the "
             "numbers that the model was trained on, or leave them out",
-            column=others[0],
+            column=kinds[0][0],
         )
     for name, found in held:
         check_finite(f"{what}, column {name!r}", found, column=name)
@@ -81,10 +85,14 @@ def columns(
 
 def series(frame: Any) -> list[tuple[str, np.ndarray[Any, Any]]]:
     """What the columns of a data frame hold, by their names in its order."""
-    numbers = range(len(frame.columns))
-    each = [frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i) for i in numbers]
     names = [str(name) for name in frame.columns]
-    return list(zip(names, map(_of_series, each), strict=True))
+    return list(zip(names, map(_of_series, _each(frame)), strict=True))
+
+
+def _each(frame: Any) -> list[Any]:
+    """The columns of a data frame, which may have any names, and some twice."""
+    numbers = range(len(frame.columns))
+    return [frame.iloc[:, i] if hasattr(frame, "iloc") else frame.to_series(i) for i in numbers]
 
 
 def exact(what: str, numbers: np.ndarray) -> np.ndarray:

@@ -95,6 +95,16 @@ def test_categories_are_not_shown_by_their_type():
     assert "Rumpel" not in str(refused.value)
 
 
+def test_columns_whose_names_are_numbers(rows):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    held = pandas.DataFrame({0: [1.0], 1: ["x"], 2: [2.0]})
+    with pytest.raises(tacit.TacitError, match=r"no numbers in column '1' \((object|str)\)"):
+        rows.reference(held)
+    held.columns = ["a", "a", "a"]
+    with pytest.raises(tacit.TacitError, match=r"no numbers in column 'a'"):
+        rows.reference(held)
+
+
 def test_what_is_missing_is_told_by_column_and_item(frame, rows):
     holes = {**TABLE, "b": [4, None, 6]}
     with pytest.raises(tacit.TacitError, match="column 'b': item 1 is nan"):
