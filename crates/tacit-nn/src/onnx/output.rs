@@ -107,6 +107,7 @@ pub(super) fn end(
             Ok(end) => Ok(end),
             Err(Fault::Bad(why) | Fault::Unsupported(why)) => fail(why),
         },
+        Some(Value::Texts { .. }) => fail("it is texts, which no party computes on".into()),
         _ => fail("no node computes it".into()),
     }
 }

@@ -186,7 +186,10 @@ fn what_is_made_of_texts_is_refused() {
     let sum = node("Add", &["t", "t"], "y", vec![]);
     refused(&of_texts(&[("t", 1)], vec![sum]), "it reads texts");
     let moved = node("Identity", &["t"], "y", vec![]);
-    refused(&of_texts(&[("t", 1)], vec![moved]), "'y'");
+    refused(
+        &of_texts(&[("t", 1)], vec![moved]),
+        "'y' cannot be computed: it is texts",
+    );
     let encoder = |attributes| {
         of_texts(
             &[("t", 1)],
