@@ -146,7 +146,8 @@ class PrivateClassifier(ClassifierMixin, _Private):
         an ONNX file, or a model of :func:`tacit.compile`.
     samples
         Typical rows, which need not be secret, as of :func:`tacit.compile`: give them wherever the
-        model is more than trees. Of a pipeline that chooses columns by name a data frame.
+        model is more than trees. Of a pipeline that chooses columns by name a data frame, whose
+        columns of texts are inputs of texts.
     session
         Where it runs: what :func:`tacit.local` gives, Falcon between three parties if not given.
         Within its `with` the parties stay up between predictions.
