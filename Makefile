@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test built-rust test-rust test-python test-long lint bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans malicious zoo notebooks analyze-truncation site tour clean
+.PHONY: help demo wheel check test built-rust test-rust test-python test-long lint lint-rust ci test-and-lint-rust bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans malicious zoo notebooks analyze-truncation site tour clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -43,11 +43,23 @@ check: $(VENV)/.lint ## formats, lints and the tests inside the crates, while wo
 test-long: ## signs and truncations of ten times as many values, views with every owner of the secrets (minutes)
 	cargo test --release --workspace --test protocols --test conformance -- --ignored --skip tampering
 
-lint: $(VENV)/.lint ## check formatting and lints, warnings denied
-	cargo fmt --check
-	cargo clippy --release --workspace --all-targets -- -D warnings
+lint: $(VENV)/.lint lint-rust ## check formatting and lints, warnings denied
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
+
+lint-rust:
+	cargo fmt --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+
+# Rust's tests end first: its lints run while Python's go on.
+ci: ## all that must hold before a change goes in: tests and lints
+	$(MAKE) --jobs 2 built-rust $(VENV)/.packages
+	$(MAKE) $(VENV)/.test
+	$(MAKE) --jobs 2 --output-sync=target test-and-lint-rust test-python
+	$(MAKE) lint
+
+test-and-lint-rust: test-rust
+	$(MAKE) lint-rust
 
 bench: $(VENV)/.test ## measure kernels, links, operations and networks; fills docs/results.md
 	cargo bench --workspace --exclude tacit-py
