@@ -87,6 +87,8 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let (rows, n) = (len(outer), len(&shape[depth..]));
     let (mut picked, mut marked) = (Vec::new(), Vec::new());
     let mut by: Option<(ValueId, usize)> = None;
+    // Those of the value that the row before was found in, too.
+    let mut last = None;
     for row in 0..rows {
         let places = (0..depth).map(|at| place_of(builder, indices, row * depth + at));
         let places: Vec<Place> = places.collect();
@@ -112,9 +114,13 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         let Some((axis, id, e, more)) = found else {
             return unsupported(WHY);
         };
-        let Some((marks, numbers, rows_of)) = marks_of(builder, id) else {
+        if last.as_ref().is_none_or(|(of, _)| *of != id) {
+            last = marks_of(builder, id).map(|found| (id, found));
+        }
+        let Some((_, (marks, numbers, rows_of))) = &last else {
             return unsupported(WHY);
         };
+        let marks = *marks;
         if *by.get_or_insert((marks, numbers.len())) != (marks, numbers.len()) {
             return unsupported(WHY);
         }

@@ -352,7 +352,7 @@ fn begin(
     let n = len(&shape);
     let batch = if builder.whole { 0 } else { batch };
     if texts.is_some() {
-        return Ok(texts::given(at, shape, batch));
+        return texts::given(at, shape, batch);
     }
     let added = match kind {
         InputKind::Tokens { classes } => {

@@ -22,6 +22,9 @@ use crate::reference;
 /// The most texts of a value, and that a model may know of an input.
 const MAX_TEXTS: usize = 1 << 16;
 
+/// The most pairs of a text of a value and one that a node knows.
+const MAX_PAIRS: usize = 1 << 22;
+
 /// The most bytes of a text that a model knows.
 const MAX_BYTES: usize = 256;
 
@@ -74,19 +77,33 @@ impl Change {
     }
 }
 
-/// Input `at`.
-pub(super) fn given(at: usize, shape: Vec<usize>, batch: usize) -> Value {
+/// Input `at`; refused where it has more texts than a value may.
+pub(super) fn given(at: usize, shape: Vec<usize>, batch: usize) -> Result<Value, String> {
+    if len(&shape) > MAX_TEXTS {
+        return Err(format!("it holds more than {MAX_TEXTS} texts"));
+    }
+    let same: Rc<Change> = Rc::default();
     let text = |place| {
         Text::Given(Given {
             input: at,
             place,
-            change: Rc::default(),
+            change: same.clone(),
         })
     };
-    Value::Texts {
+    Ok(Value::Texts {
         each: (0..len(&shape)).map(text).collect(),
         shape,
         batch: Some(batch),
+    })
+}
+
+/// Refuses to hold so many texts of a value against so many that a node knows.
+fn check_pairs(texts: usize, known: usize) -> Result<(), Fault> {
+    match texts.saturating_mul(known) {
+        ..=MAX_PAIRS => Ok(()),
+        _ => unsupported(format!(
+            "it holds {texts} texts against {known}, more than {MAX_PAIRS} pairs"
+        )),
     }
 }
 

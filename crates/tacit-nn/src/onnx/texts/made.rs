@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::{Change, Given, MAX_TEXTS, Text, checked, known};
+use super::{Change, Given, MAX_TEXTS, Text, check_pairs, checked, known};
 use crate::graph::{Classes, Lookup, Op, Texts, ValueId, Weights, len};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::Composer;
@@ -133,6 +133,7 @@ fn relabelled(call: &Call, keys: &[String], values: &[String]) -> Result<Value, 
         }),
     };
     let (each, shape, batch) = read(call, 0)?;
+    check_pairs(each.len(), keys.len())?;
     Ok(Value::Texts {
         each: each.iter().map(changed).collect(),
         shape: shape.to_vec(),
@@ -220,6 +221,7 @@ pub(super) fn chosen(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let Some(known) = builder.inputs[lookup.input].texts.clone() else {
         return unsupported(WHY);
     };
+    check_pairs(each.len(), known.classes())?;
     let changed = |(text, &place): (&Text, &u32)| {
         let at = lookup.start + place as usize - start;
         let (Text::Given(given), true) = (text, lookup.table.len() == known.classes()) else {
@@ -288,7 +290,8 @@ impl Rows<'_> {
         let (each, shape, batch) = texts;
         let n = self.columns.unwrap_or(1);
         let made = [shape, self.columns.as_slice()].concat();
-        bounded_len(&made)?;
+        check_pairs(each.len(), self.keys.len())?;
+        builder.reserve(bounded_len(&made)?)?;
         let Some(batch) = batch else {
             return self.known(each, made).map(Value::Constant);
         };

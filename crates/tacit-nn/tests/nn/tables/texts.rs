@@ -26,6 +26,18 @@ fn table(op: &str, from: &str, to: &str, attributes: Vec<AttributeProto>) -> Nod
     node
 }
 
+/// Adds a tensor of one text to the file.
+fn add_text(model: &mut ModelProto, name: &str, dims: &[i64], text: &str) {
+    let graph = model.graph.as_mut().expect("a graph");
+    graph.initializer.push(TensorProto {
+        dims: dims.into(),
+        data_type: 8,
+        name: name.into(),
+        string_data: vec![text.into()],
+        ..Default::default()
+    });
+}
+
 /// What a model knows of its inputs.
 fn known(model: &ModelProto) -> Vec<Texts> {
     let graph = imported(model).unwrap_or_else(|e| panic!("{e}"));
@@ -88,20 +100,6 @@ fn categories_become_columns() {
 /// What is missing gets another text before categories are told apart; unknown texts stay what they are.
 #[test]
 fn texts_in_place_of_others() {
-    let texts = |model: &mut ModelProto| {
-        model
-            .graph
-            .as_mut()
-            .expect("a graph")
-            .initializer
-            .push(TensorProto {
-                dims: vec![1],
-                data_type: 8,
-                name: "fill".into(),
-                string_data: vec![b"C".to_vec()],
-                ..Default::default()
-            });
-    };
     let is_missing = vec![
         words("keys_strings", &[""]),
         list("values_int64s", &[1]),
@@ -122,7 +120,7 @@ fn texts_in_place_of_others() {
             table("LabelEncoder", "full", "y", classes),
         ],
     );
-    texts(&mut model);
+    add_text(&mut model, "fill", &[1], "C");
     let graph = model.graph.as_mut().expect("a graph");
     graph.initializer.push(TensorProto {
         dims: vec![1],
@@ -158,17 +156,7 @@ fn renamed_texts_are_compared() {
                 node("Cast", &["is"], "y", vec![int("to", 1)]),
             ],
         );
-        model
-            .graph
-            .as_mut()
-            .expect("a graph")
-            .initializer
-            .push(TensorProto {
-                data_type: 8,
-                name: "one".into(),
-                string_data: vec![with.into()],
-                ..Default::default()
-            });
+        add_text(&mut model, "one", &[], with);
         model
     };
     assert_eq!(known(&model("x")), [of(&["a", "b"], true)]);
@@ -218,4 +206,27 @@ fn what_is_made_of_texts_is_refused() {
         &of_texts(&[("t", 1), ("u", 1)], vec![equal]),
         "with each other",
     );
+}
+
+/// A small file that asks for very many texts, or pairs of them, is refused before they are made.
+#[test]
+fn too_many_texts_are_refused() {
+    let moved = || vec![node("Identity", &["t"], "y", vec![])];
+    refused(
+        &of_texts(&[("t", 1 << 26)], moved()),
+        "more than 65536 texts",
+    );
+    let many: Vec<String> = (0..100).map(|i| i.to_string()).collect();
+    let many: Vec<&str> = many.iter().map(|text| &text[..]).collect();
+    let encoders = [
+        ("OneHotEncoder", vec![words("cats_strings", &many)]),
+        (
+            "LabelEncoder",
+            vec![words("keys_strings", &many), words("values_strings", &many)],
+        ),
+    ];
+    for (op, attributes) in encoders {
+        let model = of_texts(&[("t", 1 << 16)], vec![table(op, "t", "y", attributes)]);
+        refused(&model, "more than 4194304 pairs");
+    }
 }
