@@ -301,6 +301,11 @@ class Session:
         progress: Progress | None,
     ) -> Result:
         """One run of these parties."""
+        if not isinstance(model, Model):
+            kind = type(model).__name__
+            raise TypeError(
+                f"the model is a {kind}, not a compiled model: give what tacit.compile(...) returns"
+            )
         values, shape = model.encode(x)
         output, report = parties.predict(
             model=model.compiled,

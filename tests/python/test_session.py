@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,6 +111,14 @@ def test_what_is_refused_leaves_the_parties(digits_model, digits):
             )
         with pytest.raises(tacit.TacitError, match="already"), parties:
             pass
+
+
+def test_a_file_is_no_compiled_model(digits_path, digits):
+    with (
+        tacit.local("clear") as session,
+        pytest.raises(TypeError, match=r"the model is a \w*Path, .* tacit\.compile"),
+    ):
+        session.predict(Path(digits_path), digits[0])
 
 
 def test_processes_that_die_between_predictions_are_named(digits_model, digits):
