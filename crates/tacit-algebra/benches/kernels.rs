@@ -32,13 +32,27 @@ fn matmul_512<R: Ring>(bencher: Bencher, isa: Isa) {
         .bench_local(|| isa::with(isa, || matmul_acc(&mut acc, &a, &b, shape)));
 }
 
-#[divan::bench(types = [u32, u64], args = [(128, 784, 128), (128, 128, 10), (1, 4096, 4096)])]
-fn matmul_layer<R: Ring>(bencher: Bencher, (m, k, n): (usize, usize, usize)) {
+/// Layers, the last of one image; on every instruction set.
+const LAYERS: [(usize, usize, usize); 6] = [
+    (128, 784, 128),
+    (128, 128, 10),
+    (6, 25, 784),
+    (64, 576, 1024),
+    (768, 768, 128),
+    (1, 4096, 4096),
+];
+
+fn layers() -> impl Iterator<Item = (Isa, (usize, usize, usize))> {
+    Isa::available().flat_map(|isa| LAYERS.map(|layer| (isa, layer)))
+}
+
+#[divan::bench(types = [u32, u64], args = layers())]
+fn matmul_layer<R: Ring>(bencher: Bencher, (isa, (m, k, n)): (Isa, (usize, usize, usize))) {
     let (a, b) = (prg().ring::<R>(m * k), prg().ring::<R>(k * n));
     let mut acc = vec![R::ZERO; m * n];
     bencher
         .counter(ItemsCount::new(m * k * n))
-        .bench_local(|| matmul_acc(&mut acc, &a, &b, MatMul { m, k, n }));
+        .bench_local(|| isa::with(isa, || matmul_acc(&mut acc, &a, &b, MatMul { m, k, n })));
 }
 
 /// The convolutions of LeNet, and a depthwise one.
@@ -62,8 +76,13 @@ fn conv(name: &str) -> Conv2d {
     }
 }
 
-#[divan::bench(types = [u32, u64], args = ["first", "second", "depthwise"])]
-fn conv2d<R: Ring>(bencher: Bencher, name: &str) {
+fn convolutions() -> impl Iterator<Item = (Isa, &'static str)> {
+    let names = ["first", "second", "depthwise"];
+    Isa::available().flat_map(move |isa| names.map(|name| (isa, name)))
+}
+
+#[divan::bench(types = [u32, u64], args = convolutions())]
+fn conv2d<R: Ring>(bencher: Bencher, (isa, name): (Isa, &str)) {
     let shape = conv(name);
     let (x, w) = (
         prg().ring::<R>(shape.input_len()),
@@ -74,7 +93,7 @@ fn conv2d<R: Ring>(bencher: Bencher, name: &str) {
         .counter(ItemsCount::new(
             shape.output_len() * shape.weight_len() / shape.filters,
         ))
-        .bench_local(|| conv2d_acc(&mut acc, &x, &w, &shape));
+        .bench_local(|| isa::with(isa, || conv2d_acc(&mut acc, &x, &w, &shape)));
 }
 
 #[divan::bench(types = [u32, u64])]

@@ -6,6 +6,8 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
+pub mod digits;
+
 use crate::isa::{self, Isa, simd};
 use crate::kernel::{Kernel, Kernels, MOST_COLS, MOST_ROWS, MOST_STEP, MOST_WIDTH, Side};
 use crate::par;
@@ -22,7 +24,7 @@ const THIN: usize = 3;
 const STRIP: usize = 4096;
 
 /// The right operand, read by pieces of rows.
-pub(crate) trait Columns<R>: Sync {
+pub trait Columns<R>: Sync {
     /// A range of columns, prepared for reading.
     type Cursor;
     /// Prepares the columns `range`.
@@ -52,7 +54,7 @@ impl<R: Kernels> Columns<R> for Dense<'_, R> {
 }
 
 /// C: column `j` of row `i` is element `j / plane * image + (first + i) * row + j % plane`.
-pub(crate) struct Output<'a, R> {
+pub struct Output<'a, R> {
     data: *mut R,
     len: usize,
     first: usize,
@@ -130,7 +132,12 @@ pub(crate) fn product<R: Kernels, B: Columns<R>>(
     let (mut rows, mut cols) = (m.min(BLOCK), n.min(if thin { STRIP } else { BLOCK }));
     let threads = par::threads();
     let tasks = |rows, cols| m.div_ceil(rows) * n.div_ceil(cols);
-    while threads > 1 && tasks(rows, cols) < 4 * threads && rows * cols * k > TASK {
+    let wanted = match isa {
+        // Packing weighs more where products are fast.
+        Isa::Amx => threads,
+        _ => 4 * threads,
+    };
+    while threads > 1 && tasks(rows, cols) < wanted && rows * cols * k > TASK {
         let longer = if cols >= rows { &mut cols } else { &mut rows };
         let half = longer.div_ceil(2).next_multiple_of(32);
         if half >= *longer {
@@ -145,7 +152,7 @@ pub(crate) fn product<R: Kernels, B: Columns<R>>(
         if thin {
             thin_block(isa, out, a, b, k, m, cols)
         } else {
-            block(isa, out, a, b, k, rows, cols)
+            block(isa, out, a, b, k, (rows, cols))
         }
     };
     par::tasks(tasks(rows, cols), &task);
@@ -158,23 +165,62 @@ fn block<R: Kernels, B: Columns<R>>(
     a: &[R],
     b: &B,
     k: usize,
-    rows: Range<usize>,
-    cols: Range<usize>,
+    part: (Range<usize>, Range<usize>),
 ) {
     match isa {
-        Isa::Portable => packed_block::<R::Portable, B>(isa, out, a, b, k, rows, cols),
-        Isa::Avx2 => packed_block::<R::Avx2, B>(isa, out, a, b, k, rows, cols),
-        Isa::Avx512 => packed_block::<R::Avx512, B>(isa, out, a, b, k, rows, cols),
+        Isa::Portable => Packed::<R::Portable>::run(isa, out, a, b, k, part),
+        Isa::Avx2 => Packed::<R::Avx2>::run(isa, out, a, b, k, part),
+        Isa::Avx512 => Packed::<R::Avx512>::run(isa, out, a, b, k, part),
+        Isa::Amx => R::Amx::run(isa, out, a, b, k, part),
+    }
+}
+
+/// How one task of a product is computed.
+pub trait Block<R> {
+    /// Adds to `out` the product of rows of `a` and columns of `b`, whose inner dimension is `k`.
+    fn run<B: Columns<R>>(
+        isa: Isa,
+        out: &Output<'_, R>,
+        a: &[R],
+        b: &B,
+        k: usize,
+        part: (Range<usize>, Range<usize>),
+    );
+}
+
+/// Blocks by a kernel on packed panels.
+pub struct Packed<K>(PhantomData<K>);
+
+impl<K: Kernel> Block<K::Word> for Packed<K> {
+    fn run<B: Columns<K::Word>>(
+        isa: Isa,
+        out: &Output<'_, K::Word>,
+        a: &[K::Word],
+        b: &B,
+        k: usize,
+        (rows, cols): (Range<usize>, Range<usize>),
+    ) {
+        packed_block::<K, B>(isa, out, a, b, k, rows, cols)
     }
 }
 
 thread_local! {
-    static PANELS: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    static PANELS: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
+
+/// A line of the cache, which no vector register's load then crosses.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([u64; 8]);
+
+// SAFETY: an array of words, of which every content is valid; nothing is padded.
+unsafe impl Zeroable for Line {}
+// SAFETY: as above.
+unsafe impl Pod for Line {}
 
 /// The memory of a thread's packed panels, kept from task to task: fresh pages cost more than
 /// packing does.
-struct Panels(Vec<u64>);
+struct Panels(Vec<Line>);
 
 impl Panels {
     fn take() -> Self {
@@ -183,11 +229,11 @@ impl Panels {
 
     /// `n` words of any content.
     fn words<W: Pod>(&mut self, n: usize) -> &mut [W] {
-        let longs = (n * size_of::<W>()).div_ceil(size_of::<u64>());
-        if self.0.len() < longs {
-            self.0.resize(longs, 0);
+        let lines = (n * size_of::<W>()).div_ceil(size_of::<Line>());
+        if self.0.len() < lines {
+            self.0.resize(lines, Line::zeroed());
         }
-        &mut bytemuck::cast_slice_mut(&mut self.0[..longs])[..n]
+        &mut bytemuck::cast_slice_mut(&mut self.0[..lines])[..n]
     }
 }
 

@@ -12,12 +12,14 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, BW, DQ, VL and VNNI.
     Avx512,
+    /// That and AMX-INT8, where Linux lets a process use it: products of matrices by tiles of bytes.
+    Amx,
 }
 
 impl Isa {
     /// Every instruction set that this processor has.
     pub fn available() -> impl Iterator<Item = Isa> {
-        [Isa::Portable, Isa::Avx2, Isa::Avx512]
+        [Isa::Portable, Isa::Avx2, Isa::Avx512, Isa::Amx]
             .into_iter()
             .filter(|isa| *isa <= detected())
     }
@@ -65,10 +67,19 @@ fn detect() -> Isa {
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vnni");
     match (avx2, avx512) {
+        (_, true) if has_tiles() => Isa::Amx,
         (_, true) => Isa::Avx512,
         (true, _) => Isa::Avx2,
         _ => Isa::Portable,
     }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use crate::kernel::amx::available as has_tiles;
+
+#[cfg(all(target_arch = "x86_64", not(target_os = "linux")))]
+fn has_tiles() -> bool {
+    false
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -98,7 +109,7 @@ macro_rules! simd {
             match isa {
                 // SAFETY: `isa::current` names only what this processor has.
                 #[cfg(target_arch = "x86_64")]
-                $crate::isa::Isa::Avx512 => unsafe { avx512 $(::<$($g),+>)? ($($arg),*) },
+                $crate::isa::Isa::Avx512 | $crate::isa::Isa::Amx => unsafe { avx512 $(::<$($g),+>)? ($($arg),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Isa::Avx2 => unsafe { avx2 $(::<$($g),+>)? ($($arg),*) },

@@ -1,5 +1,7 @@
 //! Register tiles of the matrix product: the innermost loops.
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub(crate) mod amx;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
@@ -7,6 +9,9 @@ use std::marker::PhantomData;
 
 use bytemuck::Pod;
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use crate::gemm::digits::Digits;
+use crate::gemm::{Block, Packed};
 use crate::{Conv2d, MatMul, Ring};
 
 /// Bounds on the sizes of every [`Kernel`].
@@ -46,6 +51,8 @@ pub trait Kernels: Pod + Send + Sync {
     type Portable: Kernel<Word = Self>;
     type Avx2: Kernel<Word = Self>;
     type Avx512: Kernel<Word = Self>;
+    /// Where the processor has tiles of bytes.
+    type Amx: Block<Self>;
 
     /// `self + o`.
     fn plus(self, o: Self) -> Self;
@@ -73,7 +80,7 @@ macro_rules! products {
 pub(crate) use products;
 
 macro_rules! kernels {
-    ($word:ty, $avx2:ty, $avx512:ty) => {
+    ($word:ty, $avx2:ty, $avx512:ty, $amx:ty) => {
         impl Kernels for $word {
             type Portable = Portable<$word>;
             #[cfg(target_arch = "x86_64")]
@@ -84,6 +91,10 @@ macro_rules! kernels {
             type Avx2 = Portable<$word>;
             #[cfg(not(target_arch = "x86_64"))]
             type Avx512 = Portable<$word>;
+            #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+            type Amx = $amx;
+            #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+            type Amx = Packed<Self::Avx512>;
 
             #[inline(always)]
             fn plus(self, o: Self) -> Self {
@@ -99,10 +110,10 @@ macro_rules! kernels {
     };
 }
 
-kernels!(u8, Portable<u8>, Portable<u8>);
-kernels!(u16, Portable<u16>, Portable<u16>);
-kernels!(u32, x86::Digits32Avx2, x86::Digits32Avx512);
-kernels!(u64, x86::Words64Avx2, x86::Words64Avx512);
+kernels!(u8, Portable<u8>, Portable<u8>, Packed<Portable<u8>>);
+kernels!(u16, Portable<u16>, Portable<u16>, Packed<Portable<u16>>);
+kernels!(u32, x86::Digits32Avx2, x86::Digits32Avx512, Digits<u32, amx::Registers>);
+kernels!(u64, x86::Words64Avx2, x86::Words64Avx512, Digits<u64, amx::Registers>);
 
 /// A vector register of `LEN` words.
 ///

@@ -5,9 +5,9 @@
 //!
 //! Everything here works on whole buffers and returns whole buffers. Shares are held in a
 //! [`Buffer`], which does not say where its elements lie: in this machine's memory, or nowhere, where
-//! only sizes are counted. Its kernels ([`buffer::kernels`], [`mersenne::buffer`]) are the seam where another processor (AMX
-//! int8 limb products, CUDA) replaces the arithmetic: it becomes another place, takes over these
-//! functions, and nothing above them changes. Parts and copies share memory until one is written.
+//! only sizes are counted. Its kernels ([`buffer::kernels`], [`mersenne::buffer`]) are the seam where another processor
+//! (CUDA) replaces the arithmetic: it becomes another place, takes over these functions, and nothing
+//! above them changes. Parts and copies share memory until one is written.
 //! Protocol code therefore never loops over elements itself; a local step that no kernel here covers
 //! becomes a new kernel here. SiRnn still holds plain vectors.
 //!
@@ -23,8 +23,10 @@
 //!
 //! The kernels of floor 1 are one portable loop each, compiled for AVX-512, AVX2 and the baseline,
 //! chosen at run time; matrix products have micro-kernels of their own. Tests force each instruction
-//! set and compare. Long vectors are split over threads inside the kernel; callers cut very long ones
-//! into blocks so that intermediate values stay in cache and sending overlaps
+//! set and compare. Where a processor multiplies tiles of bytes (AMX), matrices over `Z_2^32` and
+//! `Z_2^64` are multiplied by bytes (`gemm/digits.rs`); tests emulate the tiles, so that every
+//! processor checks that program. Long vectors are split over threads inside the kernel; callers cut
+//! very long ones into blocks so that intermediate values stay in cache and sending overlaps
 //! computing, without more hops.
 
 #[cfg(target_endian = "big")]

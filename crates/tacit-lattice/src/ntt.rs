@@ -191,7 +191,7 @@ impl Unit {
     /// The best that this thread may use for so many elements.
     fn current(n: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if isa::current() == Isa::Avx512 && n.is_multiple_of(64) && ifma::available() {
+        if isa::current() >= Isa::Avx512 && n.is_multiple_of(64) && ifma::available() {
             return Unit::Ifma;
         }
         let _ = (n, isa::current() == Isa::Portable);

@@ -6,6 +6,7 @@ mod x86;
 use std::marker::PhantomData;
 
 use super::{F5, F7, F13, F31, F61, Field};
+use crate::gemm::Packed;
 use crate::kernel::{Kernel, Kernels, MOST_WIDTH, Side};
 
 /// What the compiler makes of sums that are folded after as many products as they have room for.
@@ -98,6 +99,7 @@ macro_rules! kernels {
             type Avx2 = $portable;
             #[cfg(not(target_arch = "x86_64"))]
             type Avx512 = $portable;
+            type Amx = Packed<Self::Avx512>;
 
             #[inline(always)]
             fn plus(self, o: Self) -> Self {

@@ -100,7 +100,7 @@ impl<F: Field> Matrix<F> {
             |start, out| match isa {
                 Isa::Portable => apply_to::<F::Portable>(isa, out, self, rows, start),
                 Isa::Avx2 => apply_to::<F::Avx2>(isa, out, self, rows, start),
-                Isa::Avx512 => apply_to::<F::Avx512>(isa, out, self, rows, start),
+                Isa::Avx512 | Isa::Amx => apply_to::<F::Avx512>(isa, out, self, rows, start),
             },
         );
         out
