@@ -137,6 +137,7 @@ impl Extension for Binary {
     const PORTION: usize = 1 << 18;
     /// The sums of errors stay small: there are 2^64 points.
     const PORTIONS: usize = usize::MAX;
+    const CUBE: bool = true;
 
     fn add(self, o: Self) -> Self {
         Binary(self.0 ^ o.0)
@@ -149,9 +150,16 @@ impl Extension for Binary {
         multiply(&mut product, &[o.0]);
         product[0]
     }
-    /// So many that a vector keeps some words of each part.
+    /// So many that a vector keeps some words of each part. What is dealt grows with the logarithm of 3 to that of 2
+    /// for a power.
     fn base_radix(n: usize) -> usize {
-        if n > SMALL { 64 } else { 16 }
+        if n > MIDDLE {
+            64
+        } else if n > SMALL {
+            16
+        } else {
+            8
+        }
     }
     fn radix(n: usize) -> usize {
         match n {
@@ -166,11 +174,11 @@ impl Extension for Binary {
             _ => 8,
         }
     }
-    /// Whole words of columns.
+    /// Whole words of columns, and the corners of a cube.
     fn blocks(n: usize, vectors: usize) -> [usize; 2] {
         let blocks = Self::base_radix(vectors * n) / vectors;
         let len = n.div_ceil(blocks).next_multiple_of(COLUMNS);
-        [n.div_ceil(len), len]
+        [n.div_ceil(len).next_power_of_two(), len]
     }
     fn random(prg: &mut Prg, n: usize) -> Vec<Self> {
         prg.ring(n).into_iter().map(Binary).collect()
@@ -218,6 +226,10 @@ impl Extension for Binary {
     fn block_products(w: &Weights, blocks: usize, u: &[Bits], v: &[Bits]) -> Vec<Self> {
         let [u, v] = [u, v].map(|x| block_words(x, blocks));
         w.products(&u, &v)
+    }
+    fn cube_products(w: &Weights, blocks: usize, u: &[Bits], v: &[Bits]) -> Vec<Self> {
+        let [u, v] = [u, v].map(|x| block_words(x, blocks));
+        w.cube_products(&u, &v)
     }
     fn combine_blocks(c: &[Self], blocks: usize, x: &[Bits]) -> Vec<Self> {
         let columns = x.first().map_or(0, Bits::len) / blocks;
@@ -274,9 +286,11 @@ impl Extension for Binary {
 
 /// Vectors of bits up to so many are cut into fewer parts: fewer bytes.
 const SMALL: usize = 1 << 13;
+const MIDDLE: usize = 1 << 17;
 
 #[cfg(test)]
 mod tests {
+    use super::super::cube;
     use super::*;
     use crate::isa::same_everywhere;
 
@@ -315,6 +329,18 @@ mod tests {
             Binary::times_plus(&mut scaled, Binary(77), &b);
             let right = |i: usize| reduce(carryless(a[i].0, 77)) ^ by[i];
             assert!((0..n).all(|i| scaled[i].0 == right(i)), "{n}");
+        }
+    }
+
+    #[test]
+    fn places_of_a_cube_are_sums_of_pairs() {
+        for (blocks, words) in [(1, 5), (2, 5), (4, 9), (16, 4), (64, 7)] {
+            let mut prg = Prg::new([6; 16]);
+            let weights = Binary::weights(&mut prg, 64 * words);
+            let [u, v] = [0; 2].map(|_| [prg.bits(64 * words * blocks)]);
+            let places = same_everywhere(|| Binary::cube_products(&weights, blocks, &u, &v));
+            let pairs = Binary::block_products(&weights, blocks, &u, &v);
+            assert_eq!(places, cube::of_pairs(&pairs, blocks), "{blocks} blocks");
         }
     }
 }

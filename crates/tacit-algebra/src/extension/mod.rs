@@ -8,6 +8,7 @@
 //! the number of points.
 
 mod binary;
+pub mod cube;
 mod galois;
 mod integers;
 mod tower;
@@ -40,6 +41,9 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     /// How many portions of one proof may be folded at the same points. More portions take more folds,
     /// whose errors add up.
     const PORTIONS: usize = 1;
+    /// Whether the parts of the first fold are the corners of a [`cube`], as many as a power of two; else they are
+    /// coefficients of a polynomial.
+    const CUBE: bool = false;
 
     /// `self + o`.
     fn add(self, o: Self) -> Self;
@@ -130,6 +134,16 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     ) -> Vec<Self> {
         let [u, v] = [u, v].map(|x| split_all::<Self>(x, blocks));
         Self::weighted_products(w, &u, &v)
+    }
+    /// What the inner product, with weights, is at all places of the [`cube`] whose corners are the blocks of vectors.
+    fn cube_products(
+        w: &Self::Weights,
+        blocks: usize,
+        u: &[Self::Base],
+        v: &[Self::Base],
+    ) -> Vec<Self> {
+        let pairs = Self::block_products(w, blocks, u, v);
+        cube::of_pairs(&pairs, u.len() * blocks)
     }
     /// [`Extension::combine`] of the blocks of vectors.
     fn combine_blocks(c: &[Self], blocks: usize, x: &[Self::Base]) -> Vec<Self> {
@@ -336,6 +350,10 @@ mod tests {
             let c = E::random(prg, vectors * blocks);
             let products = same_everywhere(|| E::block_products(&weights, blocks, &u, &v));
             assert!(products == E::weighted_products(&weights, &us, &vs), "{n}");
+            if E::CUBE {
+                let places = same_everywhere(|| E::cube_products(&weights, blocks, &u, &v));
+                assert!(places == cube::of_pairs(&products, us.len()), "{n}");
+            }
             let sums = same_everywhere(|| E::block_sums(&weights, blocks, &u[0]));
             assert!(sums == E::weighted_sums(&weights, &us[..blocks]), "{n}");
             let combined = same_everywhere(|| E::combine_blocks(&c, blocks, &u));

@@ -5,6 +5,7 @@ use super::{Binary, carryless, reduce, words_of};
 #[cfg(target_arch = "x86_64")]
 use super::{planes, x86};
 use crate::isa::{self, simd};
+use crate::words::xor_to;
 use crate::{Bits, Prg};
 
 /// Columns of a word.
@@ -62,6 +63,34 @@ impl Weights {
         sums.into_iter().map(|sum| Binary(reduce(sum))).collect()
     }
 
+    /// `sum_c w_c u(t)[c] v(t)[c]` at every place `t` of a cube of vectors.
+    pub fn cube_products(&self, u: &[&[u64]], v: &[&[u64]]) -> Vec<Binary> {
+        let coins = words_of(&self.coins);
+        assert!(u.len() == v.len() && u.len().is_power_of_two());
+        assert!(u.iter().chain(v).all(|x| x.len() == coins.len()));
+        let mut sums = vec![0; 3usize.pow(u.len().ilog2())];
+        #[cfg(target_arch = "x86_64")]
+        if x86::wide(isa::current()) {
+            add_places(&mut sums, u, v, &|sums, u, v| {
+                // SAFETY: the processor has the instructions.
+                unsafe { x86::places_wide(sums, coins, u, v) }
+            });
+            return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
+        }
+        #[cfg(target_arch = "x86_64")]
+        if x86::available(isa::current()) {
+            add_places(&mut sums, u, v, &|sums, u, v| {
+                // SAFETY: the processor has the instructions.
+                unsafe { x86::places(sums, coins, u, v) }
+            });
+            return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
+        }
+        add_places(&mut sums, u, v, &|sums, u, v| {
+            places_by(sums, coins, u, v, carryless);
+        });
+        sums.into_iter().map(|sum| Binary(reduce(sum))).collect()
+    }
+
     /// `u_c = w_c u_c`.
     pub fn weigh(&self, u: &mut [Binary]) {
         assert_eq!(u.len(), self.columns);
@@ -98,6 +127,67 @@ pub fn common_by(
             for ((u, v), coin) in u.iter().zip(*v).zip(coins) {
                 *sum ^= product(u & v, *coin);
             }
+        }
+    }
+}
+
+/// Corners of a side of a cube whose places are computed at a time.
+const SIDE: usize = 4;
+
+/// Adds to `sums` of every place of a cube what `leaf` makes of the sides that are met, variable by variable: at 0 and
+/// at 1 those of the corners, at the highest coefficient their sums.
+fn add_places(
+    sums: &mut [u128],
+    u: &[&[u64]],
+    v: &[&[u64]],
+    leaf: &impl Fn(&mut [u128], &[&[u64]], &[&[u64]]),
+) {
+    if u.len() <= SIDE {
+        return leaf(sums, u, v);
+    }
+    let (u0, u1) = u.split_at(u.len() / 2);
+    let (v0, v1) = v.split_at(v.len() / 2);
+    let (at_0, rest) = sums.split_at_mut(sums.len() / 3);
+    let (at_1, leading) = rest.split_at_mut(at_0.len());
+    add_places(at_0, u0, v0, leaf);
+    add_places(at_1, u1, v1, leaf);
+    let [u, v] = [sums_of(u0, u1), sums_of(v0, v1)];
+    let [u, v] = [&u, &v].map(|x| x.chunks_exact(u0[0].len()).collect::<Vec<_>>());
+    add_places(leading, &u, &v, leaf);
+}
+
+/// The sums of vectors, one after the other.
+fn sums_of(a: &[&[u64]], b: &[&[u64]]) -> Vec<u64> {
+    let mut sums = a.concat();
+    let isa = isa::current();
+    for (sum, b) in sums.chunks_exact_mut(b[0].len()).zip(b) {
+        xor_to(isa, sum, b);
+    }
+    sums
+}
+
+/// A word at every place of a cube of at most [`SIDE`] corners, missing ones zero.
+#[inline(always)]
+pub fn at_places<T: Copy>(x: [T; SIDE], add: impl Fn(T, T) -> T) -> [T; 9] {
+    let [a, b, c, d] = x;
+    let (ac, bd) = (add(a, c), add(b, d));
+    [a, b, add(a, b), c, d, add(c, d), ac, bd, add(ac, bd)]
+}
+
+/// `sum_w coin_w (u(t)[w] and v(t)[w])` at every place of a cube of at most [`SIDE`] corners, not reduced.
+#[inline(always)]
+pub fn places_by(
+    sums: &mut [u128],
+    coins: &[u64],
+    u: &[&[u64]],
+    v: &[&[u64]],
+    product: impl Fn(u64, u64) -> u128,
+) {
+    for (at, coin) in coins.iter().enumerate() {
+        let word = |x: &[&[u64]], i: usize| x.get(i).map_or(0, |x| x[at]);
+        let [u, v] = [u, v].map(|x| at_places([0, 1, 2, 3].map(|i| word(x, i)), |a, b| a ^ b));
+        for (sum, (u, v)) in sums.iter_mut().zip(u.iter().zip(&v)) {
+            *sum ^= product(u & v, *coin);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Products in GF(2^64) by the instructions for carry-less ones.
 
-use super::packed::common_by;
+use super::packed::{at_places, common_by, places_by};
 use super::{Binary, dot_by, multiply_by, reduce, words_of, words_of_mut};
 use crate::isa::Isa;
 use std::arch::x86_64::*;
@@ -32,6 +32,12 @@ pub fn multiply(acc: &mut [Binary], b: &[u64]) {
 #[target_feature(enable = "pclmulqdq,sse2")]
 pub fn common(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
     common_by(sums, coins, u, v, |a, b| carryless(a, b))
+}
+
+/// [`places_by`].
+#[target_feature(enable = "pclmulqdq,sse2")]
+pub fn places(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
+    places_by(sums, coins, u, v, |a, b| carryless(a, b))
 }
 
 /// Elements that a vector holds.
@@ -157,6 +163,33 @@ pub fn common_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]])
         plus_products(sum, _mm256_and_si256(u, v), load(&coins[at]))
     });
     common_by(sums, coins_rest, &u_rest, &v_rest, |a, b| carryless(a, b));
+}
+
+/// [`places_by`], four words at a time where there are four corners.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+pub fn places_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
+    let (&[u0, u1, u2, u3], &[v0, v1, v2, v3]) = (u, v) else {
+        return places(sums, coins, u, v);
+    };
+    let (coins, coins_rest) = coins.as_chunks();
+    let (u, v) = ([u0, u1, u2, u3], [v0, v1, v2, v3]);
+    let [u_parts, v_parts] = [u, v].map(|x| x.map(|x| &x.as_chunks().0[..coins.len()]));
+    let mut tile = [_mm256_setzero_si256(); 9];
+    for (at, coin) in coins.iter().enumerate() {
+        let coin = load(coin);
+        let of = |x: [Part; 4]| at_places(x.map(|x| load(&x[at])), |a, b| _mm256_xor_si256(a, b));
+        for (sum, (u, v)) in tile
+            .iter_mut()
+            .zip(of(u_parts).into_iter().zip(of(v_parts)))
+        {
+            *sum = plus_products(*sum, _mm256_and_si256(u, v), coin);
+        }
+    }
+    for (sum, more) in sums.iter_mut().zip(tile) {
+        *sum ^= pairs_summed(more);
+    }
+    let [u, v] = [u, v].map(|x| x.map(|x| x.as_chunks::<LANES>().1));
+    places(sums, coins_rest, &u, &v);
 }
 
 /// What is whole of every vector, and what is left of it.

@@ -3,7 +3,8 @@
 use tacit_algebra::Prg;
 use tacit_algebra::extension::Extension;
 
-use super::proof::{Fold, Run};
+use super::fold::Fold;
+use super::proof::Run;
 
 /// One party's end of such a proof.
 pub(super) struct Counted {

@@ -8,6 +8,8 @@ pub(super) enum Defence {
     Join,
     /// Every portion of a proof has coins of its own in theta.
     PortionCoins,
+    /// Every variable of a cube has a coin of its own.
+    CubeCoins,
     /// Every output of a linear layer has coins of its own.
     OutputCoins,
     /// Coin 0 leaves only when the other verifier has said that it holds its operands.

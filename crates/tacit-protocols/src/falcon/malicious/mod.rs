@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `gates.rs`, `products.rs` | what is recorded of products: element by element, and of matrices |
 //! | `portions.rs` | the gates of a proof, a portion at a time |
-//! | `proof.rs`, `counted.rs` | one inner-product proof; one of which only messages are counted |
+//! | `proof.rs`, `fold.rs`, `counted.rs` | one inner-product proof, its folds; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
 //! | `verify.rs` | all that wait, side by side: the checkpoint |
 //! | `coins.rs` | the verifiers' coins and the generators of pairs |
@@ -31,6 +31,7 @@ mod coins;
 mod compare;
 mod counted;
 mod defences;
+mod fold;
 pub(super) mod gates;
 mod inject;
 mod open;

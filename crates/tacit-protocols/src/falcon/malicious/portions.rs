@@ -111,7 +111,7 @@ impl<K: Extension> Span<K> {
 }
 
 /// The coins of the first fold: theta of a column of block `q` is the product of the block's and the column's;
-/// every portion has columns of its own.
+/// every portion has columns of its own. The blocks of a cube, about each of which there is a claim, need none.
 pub(super) struct Theta<K: Extension> {
     blocks: Vec<K>,
     /// Of each portion.
@@ -120,7 +120,10 @@ pub(super) struct Theta<K: Extension> {
 
 impl<K: Extension> Theta<K> {
     pub fn draw(coins: &mut Prg, shape: Shape, defences: Defences) -> Self {
-        let blocks = K::points(coins, shape.blocks);
+        let blocks = match K::CUBE {
+            true => vec![K::ONE; shape.blocks],
+            false => K::points(coins, shape.blocks),
+        };
         let mut columns = vec![K::weights(coins, shape.len)];
         for _ in 1..shape.portions {
             columns.push(match defences.stand(Defence::PortionCoins) {
@@ -131,35 +134,51 @@ impl<K: Extension> Theta<K> {
         Theta { blocks, columns }
     }
 
-    /// A verifier's share of the claim about all gates.
-    pub fn claim(&self, span: &Span<K>, role: Role) -> K {
-        let of = |(portion, columns)| {
+    /// A verifier's share of the claim about all gates; of a cube, of the claims about each block.
+    pub fn claims(&self, span: &Span<K>, role: Role) -> Vec<K> {
+        let mut sums = vec![K::ZERO; self.blocks.len()];
+        for (portion, columns) in self.columns.iter().enumerate() {
             let claimed = span.part(portion, |gates| match role {
                 Role::Left => &gates.left,
                 _ => &gates.right,
             });
-            let sums = K::block_sums(columns, self.blocks.len(), &claimed);
-            K::dot(&self.blocks, &sums)
-        };
-        let claims = self.columns.iter().enumerate().map(of);
-        claims.fold(K::ZERO, K::add)
+            let more = K::block_sums(columns, self.blocks.len(), &claimed);
+            add(&mut sums, &more);
+        }
+        match K::CUBE {
+            true => sums,
+            false => vec![K::dot(&self.blocks, &sums)],
+        }
     }
 
-    /// The inner products of all pairs of parts, summed over the portions.
+    /// The inner products of all pairs of parts, or at all places of a cube, summed over the portions.
     pub fn products(&self, span: &Span<K>) -> Vec<K> {
         let blocks = self.blocks.len();
-        let radix = span.terms.entries() * blocks;
-        let mut sums = vec![K::ZERO; radix * radix];
-        for (portion, columns) in self.columns.iter().enumerate() {
+        let of = |(portion, columns)| {
             let (u, v) = (span.u(Role::Prover, portion), span.v(Role::Prover, portion));
-            add(&mut sums, &K::block_products(columns, blocks, &u, &v));
+            match K::CUBE {
+                true => K::cube_products(columns, blocks, &u, &v),
+                false => K::block_products(columns, blocks, &u, &v),
+            }
+        };
+        let portions = self.columns.iter().enumerate().map(of);
+        let mut sums = portions.reduce(added).expect("there is a portion");
+        if K::CUBE {
+            return sums;
         }
+        let radix = span.terms.entries() * blocks;
         let factors = self.blocks.iter().cycle();
         for (row, factor) in sums.chunks_exact_mut(radix).zip(factors) {
             K::times_plus(row, *factor, &[]);
         }
         sums
     }
+}
+
+/// `a + b`, element by element.
+fn added<K: Extension>(mut a: Vec<K>, b: Vec<K>) -> Vec<K> {
+    add(&mut a, &b);
+    a
 }
 
 /// `a += b`, element by element.
@@ -176,11 +195,10 @@ pub(super) struct Folded<K: Extension> {
 }
 
 impl<K: Extension> Folded<K> {
-    /// From the powers of the point.
-    pub fn new(theta: Theta<K>, powers: &[K]) -> Self {
+    /// From what the point says that the parts of `u` and of `v` are taken times.
+    pub fn new(theta: Theta<K>, [u, v]: [Vec<K>; 2]) -> Self {
         let blocks = theta.blocks.iter().cycle();
-        let u = powers.iter().zip(blocks).map(|(p, a)| p.mul(*a)).collect();
-        let v = powers.iter().rev().copied().collect();
+        let u = u.iter().zip(blocks).map(|(p, a)| p.mul(*a)).collect();
         Folded { theta, u, v }
     }
 

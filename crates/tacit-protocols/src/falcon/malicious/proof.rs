@@ -21,6 +21,8 @@
 //! learns with the point: the coins of its compression are those of theta, which the prover has when
 //! it deals the first fold, and what it then knows the claim to be off by it could deal away.
 //!
+//! Over bits the first fold is another: its parts are the corners of a cube (`fold.rs`).
+//!
 //! Error: a sum of wrong messages vanishes under theta with probability at most `2 / P` for `P`
 //! points; a fold of radix `r` saves a wrong claim with
 //! `(2 r - 2) / (P - 1)`: a polynomial of degree `2 r - 2` that is not 0 has no more roots. A wrong
@@ -37,8 +39,9 @@ use tacit_algebra::extension::Extension;
 
 use super::coins::Draw;
 use super::defences::{Defence, Defences};
+use super::fold::{Fold, schedule};
 use super::gates::{Role, Terms};
-use super::portions::{Folded, Shape, Span, Theta, add};
+use super::portions::{Folded, Span, Theta, add};
 use super::products::Compress;
 
 /// What a proof is about.
@@ -47,53 +50,6 @@ pub(super) struct Statement<K: Extension> {
     pub products: Vec<Box<dyn Compress<K>>>,
     /// Entries that the products add to the vectors.
     pub entries: usize,
-}
-
-/// A fold into `radix` parts of `len` elements; in the second one the last portion's, those of the
-/// others being as many as they need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fold {
-    pub radix: usize,
-    pub len: usize,
-}
-
-impl Fold {
-    /// A fold of `n` elements into about `radix` parts.
-    fn of(n: usize, radix: usize) -> Self {
-        let len = n.div_ceil(radix);
-        let radix = n.div_ceil(len);
-        Fold { radix, len }
-    }
-
-    /// Elements that the prover deals.
-    pub fn dealt(self) -> usize {
-        2 * self.radix - 2
-    }
-}
-
-/// The folds of a proof about so many gates and entries of products, the last one first.
-pub(super) fn schedule<K: Extension>(terms: Terms, gates: usize, entries: usize) -> Vec<Fold> {
-    let mut folds = Vec::new();
-    let mut n = 2 + entries;
-    if gates > 0 {
-        let shape = Shape::of::<K>(terms, gates);
-        let radix = terms.entries() * shape.blocks;
-        folds.push(Fold {
-            radix,
-            len: shape.len,
-        });
-        n += shape.len;
-        let inner = Fold::of(n, K::inner_radix(n));
-        folds.push(inner);
-        n = (shape.portions - 1) * shape.len.div_ceil(inner.radix) + inner.len;
-    }
-    while n > 1 {
-        let fold = Fold::of(n, K::radix(n));
-        folds.push(fold);
-        n = fold.len;
-    }
-    folds.reverse();
-    folds
 }
 
 /// A proof whatever its extension, for those that share hops. The calls of one proof are
@@ -156,8 +112,8 @@ pub(super) struct Proof<K: Extension> {
     /// entries that follow the gates'.
     u: Vec<K>,
     v: Vec<K>,
-    /// A verifier's share of the claim.
-    claim: K,
+    /// A verifier's share of the claim; those of the blocks before a fold of a cube.
+    claims: Vec<K>,
     /// A verifier's share of the claims about matrix products, which [`Proof::join`] adds after the
     /// first fold.
     later: K,
@@ -183,7 +139,7 @@ impl<K: Extension> Proof<K> {
             gated: Gated::Nothing,
             u: Vec::new(),
             v: Vec::new(),
-            claim: K::ZERO,
+            claims: vec![K::ZERO],
             later: K::ZERO,
             coefficients: Vec::new(),
             defences,
@@ -206,21 +162,6 @@ impl<K: Extension> Proof<K> {
 
     fn knows_v(&self) -> bool {
         self.role != Role::Right
-    }
-
-    /// The coefficients of `<u(X), v(X)>` but that of the claim, from the inner products of all pairs
-    /// of parts.
-    fn coefficients(fold: Fold, products: &[K]) -> Vec<K> {
-        let middle = fold.radix - 1;
-        let mut all = vec![K::ZERO; 2 * fold.radix - 1];
-        for (j, row) in products.chunks_exact(fold.radix).enumerate() {
-            for (k, product) in row.iter().enumerate() {
-                let at = j + middle - k;
-                all[at] = all[at].add(*product);
-            }
-        }
-        all.remove(middle);
-        all
     }
 
     /// The gates; there are some.
@@ -305,7 +246,7 @@ impl<K: Extension> Proof<K> {
             false => K::ONE,
         };
         K::times_plus(&mut self.u, lambda, &[]);
-        self.claim = self.claim.add(lambda.mul(self.later));
+        self.claims[0] = self.claims[0].add(lambda.mul(self.later));
     }
 
     /// The entries `(u*, 0)` and `(0, v*)`.
@@ -342,7 +283,7 @@ impl<K: Extension> Run for Proof<K> {
             self.draws(Draw::Theta);
             let theta = Theta::draw(&mut coins, span.shape, self.defences);
             if self.role != Role::Prover {
-                self.claim = theta.claim(span, self.role);
+                self.claims = theta.claims(span, self.role);
             }
             self.gated = Gated::Blocks(theta);
         }
@@ -357,7 +298,7 @@ impl<K: Extension> Run for Proof<K> {
             self.v.extend(compressed.v);
         }
         if statement.gates.is_none() {
-            self.claim = self.later;
+            self.claims = vec![self.later];
             self.hide();
         }
     }
@@ -375,8 +316,8 @@ impl<K: Extension> Run for Proof<K> {
             .expect("the prover has the source");
         let masks = K::random(right, fold.dealt());
         let products = self.products(fold);
-        let products = Self::coefficients(fold, &products);
-        let shares: Vec<K> = products.iter().zip(masks).map(|(p, m)| p.sub(m)).collect();
+        let dealt = fold.coefficients(products);
+        let shares: Vec<K> = dealt.iter().zip(masks).map(|(p, m)| p.sub(m)).collect();
         K::to_wire(&shares)
     }
 
@@ -397,27 +338,26 @@ impl<K: Extension> Run for Proof<K> {
     fn fold(&mut self, coins: &mut Prg) {
         let fold = self.folds.pop().expect("there is a fold");
         self.draws(Draw::Point);
-        let point = K::point(coins);
-        let powers = point.powers(2 * fold.radix - 1);
+        let all = fold.point(coins, self.defences);
         if self.role != Role::Prover {
-            let mut dealt = std::mem::take(&mut self.coefficients);
-            dealt.insert(fold.radix - 1, self.claim);
-            self.claim = K::dot(&dealt, &powers);
+            let dealt = std::mem::take(&mut self.coefficients);
+            self.claims = vec![fold.claim(dealt, &self.claims, &all)];
         }
         match std::mem::replace(&mut self.gated, Gated::Nothing) {
             Gated::Blocks(theta) => {
                 self.join(coins);
-                self.gated = Gated::Portions(Folded::new(theta, &powers[..fold.radix]), Vec::new());
+                let folded = Folded::new(theta, fold.factors(&all));
+                self.gated = Gated::Portions(folded, Vec::new());
                 self.hide();
             }
-            Gated::Portions(folded, written) => self.write_out(fold, &folded, written, point),
+            Gated::Portions(folded, written) => self.write_out(fold, &folded, written, all[0]),
             Gated::Nothing => {
                 self.u = match self.knows_u() {
-                    true => K::fold(&self.u, fold.len, point),
+                    true => K::fold(&self.u, fold.len, all[0]),
                     false => Vec::new(),
                 };
                 self.v = match self.knows_v() {
-                    true => K::fold_reversed(&self.v, fold.len, fold.radix, point),
+                    true => K::fold_reversed(&self.v, fold.len, fold.radix, all[0]),
                     false => Vec::new(),
                 };
             }
@@ -425,7 +365,7 @@ impl<K: Extension> Run for Proof<K> {
     }
 
     fn last(&self) -> Vec<u8> {
-        K::to_wire(&[self.end(), self.claim])
+        K::to_wire(&[self.end(), self.claims[0]])
     }
 
     fn last_len(&self) -> usize {
@@ -435,7 +375,7 @@ impl<K: Extension> Run for Proof<K> {
     fn check(&self, message: &[u8]) -> Option<bool> {
         let theirs = K::from_wire(message, 2)?;
         let product = self.end().mul(theirs[0]);
-        Some(product == self.claim.add(theirs[1]))
+        Some(product == self.claims[0].add(theirs[1]))
     }
 
     #[cfg(test)]

@@ -59,7 +59,7 @@ pub(super) struct Correction {
     pub fold: usize,
     /// The dealt coefficient that it changes, modulo those that a proof has.
     pub place: usize,
-    /// Whether it knows the fold's coin; else it takes every coin for 1.
+    /// Whether it knows the fold's coin; else it guesses the point, and takes lambda for 1.
     pub knows: bool,
 }
 
@@ -124,25 +124,28 @@ fn correct_one<K: Units>(
 ) -> Option<Part> {
     let len = proof.dealt_len();
     let proof = proof.any().downcast_mut::<Proof<K>>()?;
-    let (fold, claim, later) = proof.off_by()?;
+    let (fold, claims, later) = proof.off_by()?;
     let joins = later.is_some();
     let (point, lambda) = match points {
-        None => (K::ONE, K::ONE),
+        None => (
+            fold.point(&mut Prg::new(Coin::default()), Defences::default()),
+            K::ONE,
+        ),
         Some(prg) => {
-            let point = K::point(prg);
+            let point = fold.point(prg, Defences::default());
             let lambda = if joins { K::points(prg, 1)[0] } else { K::ZERO };
             (point, lambda)
         }
     };
     let mut change = vec![K::ZERO; fold.dealt()];
     if let Some(place) = correction.place.checked_rem(change.len()) {
-        let middle = fold.radix - 1;
-        let position = if place < middle { place } else { place + 1 };
-        let powers = point.powers(2 * fold.radix - 1);
-        let off = claim
-            .mul(powers[middle])
+        let off = fold
+            .claim(change.clone(), &claims, &point)
             .add(lambda.mul(later.unwrap_or(K::ZERO)));
-        change[place] = K::ZERO.sub(off).mul(powers[position].inverse());
+        let (mut here, none) = (change.clone(), vec![K::ZERO; claims.len()]);
+        here[place] = K::ONE;
+        let factor = fold.claim(here, &none, &point);
+        change[place] = K::ZERO.sub(off).mul(factor.inverse());
     }
     Some((
         len,

@@ -78,8 +78,8 @@ fn theta(coin: Coin) -> Vec<Vec<u64>> {
         let mut proofs = checks.proofs().next;
         begin_all(&mut proofs, Prg::new(coin));
         let proof = proofs[0].any().downcast_mut::<Proof<Galois<u64>>>();
-        let (_, claim, _) = proof.and_then(|p| p.off_by()).expect("a proof about words");
-        bytemuck::pod_collect_to_vec(&Galois::to_wire(&[claim]))
+        let (_, claims, _) = proof.and_then(|p| p.off_by()).expect("a proof about words");
+        bytemuck::pod_collect_to_vec(&Galois::to_wire(&claims))
     };
     (0..PRODUCTS).map(of).collect()
 }

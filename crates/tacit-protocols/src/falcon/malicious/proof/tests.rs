@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::super::gates::Gates;
-use super::super::portions::portion;
+use super::super::portions::{Shape, portion};
 use super::super::products::Product;
 use super::*;
 use crate::bilinear::Bilinear;
@@ -16,9 +16,13 @@ use tacit_algebra::{BatchMatMul, Bits, Buffer, Conv2d, MatMul, Ring, prime};
 impl<K: Extension> Proof<K> {
     /// Of a left verifier's end of a proof about errors alone: the next fold, and the claims; that of
     /// products if it joins after this fold.
-    pub(in super::super) fn off_by(&self) -> Option<(Fold, K, Option<K>)> {
+    pub(in super::super) fn off_by(&self) -> Option<(Fold, Vec<K>, Option<K>)> {
         let joins = matches!(self.gated, Gated::Blocks(_)) && !self.statement.products.is_empty();
-        Some((self.next()?, self.claim, joins.then_some(self.later)))
+        Some((
+            self.next()?,
+            self.claims.clone(),
+            joins.then_some(self.later),
+        ))
     }
 }
 
@@ -183,15 +187,14 @@ fn proofs_about_bits() {
     check::<Binary>(|prg, n| prg.bits(n), |a, b| a.xor(b), one_at);
 }
 
-/// Two messages that are wrong at the same place of two portions: under the same coins of columns their errors
-/// would add up to nothing.
+/// Two messages that are wrong at the same column of two portions, or of two blocks: under the same coins their
+/// errors would add up to nothing.
 #[test]
-fn errors_of_portions_do_not_cancel() {
-    for terms in [Terms::Both, Terms::One] {
-        let n = 3 * portion::<Binary>(terms);
+fn errors_of_bits_do_not_cancel() {
+    fn check(terms: Terms, n: usize, at: [usize; 2], coins: Defence) {
         let zeros = || Bits::zeros(n);
         let operands = || Rss::from([zeros(), zeros()]);
-        let wrong = |at: [usize; 2]| Gates {
+        let wrong = Gates {
             terms,
             x: operands(),
             y: operands(),
@@ -199,12 +202,22 @@ fn errors_of_portions_do_not_cancel() {
             left: Bits::from_fn(n, |i| at.contains(&i)),
             right: zeros(),
         };
-        for [a, b] in [[0, 1], [1, 2], [0, 2]] {
-            let at = [a, b].map(|at| at * portion::<Binary>(terms) + 77);
-            let run = |without| prove::<Binary>(&wrong(at), 3, Defences { without }, |_, _| ()).0;
-            assert_eq!(run(None), [Some(false); 2], "portions {a} and {b}");
-            let bare = run(Some(Defence::PortionCoins));
-            assert_eq!(bare, [Some(true); 2], "portions {a} and {b}: blind");
+        let run = |without| prove::<Binary>(&wrong, 3, Defences { without }, |_, _| ()).0;
+        assert_eq!(run(None), [Some(false); 2], "{coins:?}: {at:?} of {n}");
+        let bare = run(Some(coins));
+        assert_eq!(bare, [Some(true); 2], "{coins:?}: {at:?} of {n}: blind");
+    }
+    for terms in [Terms::Both, Terms::One] {
+        let portion = portion::<Binary>(terms);
+        for portions in [[0, 1], [1, 2], [0, 2]] {
+            let at = portions.map(|at| at * portion + 77);
+            check(terms, 3 * portion, at, Defence::PortionCoins);
+        }
+        // Blocks whose numbers have as many ones are alike at a point whose coins are all the same.
+        for blocks in [[1, 2], [2, 4], [3, 5]] {
+            let len = portion / Shape::of::<Binary>(terms, portion).blocks;
+            let at = blocks.map(|at| at * len + 77);
+            check(terms, portion, at, Defence::CubeCoins);
         }
     }
 }
@@ -363,7 +376,7 @@ fn the_error_is_below_two_to_the_minus_40() {
     /// The factors of a coin, and what the folds add.
     fn degrees<K: Extension>(terms: Terms, gates: usize, entries: usize) -> f64 {
         let folds = schedule::<K>(terms, gates, entries);
-        let degrees: usize = folds.iter().map(|fold| fold.dealt()).sum();
+        let degrees: usize = folds.iter().map(|fold| fold.degree()).sum();
         let factors = if entries > 0 { 3 } else { 2 };
         (degrees + factors) as f64
     }
