@@ -24,21 +24,20 @@ pub fn combined(c: &[Binary], x: &[&[u64]], columns: usize) -> Vec<Binary> {
         .chunks(GROUP)
         .map(|c| [0, 4].map(|half| tables_of(c.get(half..).unwrap_or_default())))
         .collect();
-    let mut out = vec![Binary(0); columns];
-    for (tables, x) in tables.chunks(GROUPS).zip(x.chunks(GROUPS * GROUP)) {
-        // SAFETY: the caller has looked for the instructions.
-        unsafe { combine(&mut out, tables, x) };
-    }
-    out
+    // SAFETY: the caller has looked for the instructions.
+    unsafe { combine(&tables, x, columns) }
 }
 
 /// The tables of the first four of some elements, missing ones zero.
 fn tables_of(c: &[Binary]) -> Tables {
+    let mut sums = [0; LANES / 2];
+    for (i, c) in c.iter().take(4).enumerate() {
+        let (without, with) = sums.split_at_mut(1 << i);
+        let pairs = with.iter_mut().zip(without);
+        pairs.for_each(|(with, without)| *with = *without ^ c.0);
+    }
     let mut tables = Tables::default();
-    for choice in 0..16 {
-        let chosen = c.iter().take(4).enumerate();
-        let chosen = chosen.filter(|(i, _)| choice >> i & 1 == 1);
-        let sum = chosen.fold(0, |sum, (_, c)| sum ^ c.0);
+    for (choice, sum) in sums.iter().enumerate() {
         for (table, byte) in tables.iter_mut().zip(sum.to_le_bytes()) {
             (table[choice], table[choice + LANES / 2]) = (byte, byte);
         }
@@ -88,33 +87,50 @@ fn exchanged<const APART: i32>(x: __m256i, mask: i64) -> __m256i {
 }
 
 #[target_feature(enable = "avx2")]
-fn combine(out: &mut [Binary], tables: &[[Tables; 2]], x: &[&[u64]]) {
-    let low = _mm256_set1_epi8(15);
-    for (at, out) in out.chunks_mut(COLUMNS).enumerate() {
-        let mut chosen = [[_mm256_setzero_si256(); GROUPS]; 2];
-        for (group, x) in x.chunks(GROUP).enumerate() {
-            let [first, second] = bytes_of(x, at);
-            (chosen[0][group], chosen[1][group]) = (first, second);
+fn combine(tables: &[[Tables; 2]], x: &[&[u64]], columns: usize) -> Vec<Binary> {
+    let mut out = Vec::with_capacity(columns.next_multiple_of(COLUMNS));
+    for at in 0..columns.div_ceil(COLUMNS) {
+        let mut sums = [[_mm256_setzero_si256(); BYTES]; 2];
+        for (tables, x) in tables.chunks(GROUPS).zip(x.chunks(GROUPS * GROUP)) {
+            let mut chosen = [[_mm256_setzero_si256(); GROUPS]; 2];
+            for (group, x) in x.chunks(GROUP).enumerate() {
+                let [first, second] = bytes_of(x, at);
+                (chosen[0][group], chosen[1][group]) = (first, second);
+            }
+            for (sums, chosen) in sums.iter_mut().zip(&chosen) {
+                *sums = plus_chosen(*sums, tables, chosen);
+            }
         }
-        for (out, chosen) in out.chunks_mut(LANES).zip(&chosen) {
-            let mut sums = [_mm256_setzero_si256(); BYTES];
-            for (tables, chosen) in tables.iter().zip(chosen) {
-                let nibble = _mm256_and_si256(*chosen, low);
-                for (sum, table) in sums.iter_mut().zip(&tables[0]) {
-                    *sum = _mm256_xor_si256(*sum, _mm256_shuffle_epi8(load(table), nibble));
-                }
-                let nibble = _mm256_and_si256(_mm256_srli_epi16::<4>(*chosen), low);
-                for (sum, table) in sums.iter_mut().zip(&tables[1]) {
-                    *sum = _mm256_xor_si256(*sum, _mm256_shuffle_epi8(load(table), nibble));
-                }
-            }
+        for sums in &sums {
             let mut words = [[0; 2]; LANES / 2];
-            words_of_bytes(&mut words, &sums);
-            for (out, word) in out.iter_mut().zip(words.as_flattened()) {
-                out.0 ^= word;
-            }
+            words_of_bytes(&mut words, sums);
+            out.extend(words.as_flattened().iter().map(|word| Binary(*word)));
         }
     }
+    out.truncate(columns);
+    out
+}
+
+/// `sums`, byte by byte of an element, and what the bits of each group choose from its tables.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn plus_chosen(
+    mut sums: [__m256i; BYTES],
+    tables: &[[Tables; 2]],
+    chosen: &[__m256i; GROUPS],
+) -> [__m256i; BYTES] {
+    let low = _mm256_set1_epi8(15);
+    for (tables, chosen) in tables.iter().zip(chosen) {
+        let nibble = _mm256_and_si256(*chosen, low);
+        for (sum, table) in sums.iter_mut().zip(&tables[0]) {
+            *sum = _mm256_xor_si256(*sum, _mm256_shuffle_epi8(load(table), nibble));
+        }
+        let nibble = _mm256_and_si256(_mm256_srli_epi16::<4>(*chosen), low);
+        for (sum, table) in sums.iter_mut().zip(&tables[1]) {
+            *sum = _mm256_xor_si256(*sum, _mm256_shuffle_epi8(load(table), nibble));
+        }
+    }
+    sums
 }
 
 #[target_feature(enable = "avx2")]
