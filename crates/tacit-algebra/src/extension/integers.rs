@@ -6,6 +6,7 @@ mod sums;
 mod tests;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::ops::Range;
 
 use self::sums::{
@@ -85,11 +86,14 @@ fn longest<R: Ring>(words: &Buffer<R>) -> Buffer<u64> {
 }
 
 /// Numbers, and zeros up to whole words of bits.
-fn whole_strips(numbers: &[u64]) -> Vec<u64> {
+fn whole_strips(numbers: &[u64]) -> Cow<'_, [u64]> {
+    if numbers.len().is_multiple_of(STRIP) {
+        return numbers.into();
+    }
     let mut all = Vec::with_capacity(numbers.len().next_multiple_of(STRIP));
     all.extend_from_slice(numbers);
     all.resize(numbers.len().next_multiple_of(STRIP), 0);
-    all
+    all.into()
 }
 
 /// Integers times their weights, of which [`whole_strips`] are given: words are multiplied as integers, bits
@@ -195,7 +199,11 @@ impl Extension for Integer {
         if n > SMALL { 8 } else { 4 }
     }
     fn radix(n: usize) -> usize {
-        if n > SMALL { 8 } else { 4 }
+        if n > SHORT { 8 } else { 4 }
+    }
+    /// So many that a long vector is folded from few parts: a portion's are most of a proof's products.
+    fn inner_radix(_n: usize) -> usize {
+        4
     }
     fn random(prg: &mut Prg, n: usize) -> Vec<Self> {
         let residues = |p: usize| (0..n).map(|_| uniform(prg, PRIMES[p])).collect();
@@ -344,8 +352,10 @@ fn joined<T: Clone>(
     })
 }
 
-/// Vectors up to so many elements are folded from few parts: fewer bytes.
+/// Vectors of elements of the base up to so many are folded from few parts: fewer bytes.
 const SMALL: usize = 1 << 10;
+/// Vectors of elements up to so many: as many hops and bytes as if portions were folded from 8 parts.
+const SHORT: usize = 1 << 8;
 
 /// A uniform residue: 61 bits, again where they are none.
 fn uniform(prg: &mut Prg, prime: u64) -> u64 {

@@ -44,6 +44,11 @@ pub fn small(a: u64, p: usize) -> u64 {
 pub fn reduced(a: u128, p: usize) -> u64 {
     const LOW: u64 = (1 << BITS) - 1;
     let digit = |at: u32| (a >> (at * BITS)) as u64 & LOW;
+    if BELOW[p] == 1 {
+        // A word holds the sum of the digits.
+        let folded = digit(0) + digit(1) + digit(2);
+        return once((folded & LOW) + (folded >> BITS), p);
+    }
     let below = u128::from(BELOW[p]);
     let folded = u128::from(digit(0))
         + u128::from(digit(1)) * below
@@ -127,6 +132,28 @@ pub fn mask(word: u64, i: usize) -> u64 {
     (word >> i & 1).wrapping_neg()
 }
 
+/// The sums of the factors of those bits that are set, not reduced, for every bit of one word of each of at most
+/// [`PARTS`] vectors.
+#[inline(always)]
+fn sums_of_bits(bits: &[Part<'_>], at: usize) -> [[u64; STRIP]; 2] {
+    let mut all = [[0u64; STRIP]; 2];
+    for first in (0..STRIP).step_by(LANES) {
+        let mut sums = [[0u64; LANES]; 2];
+        for (bits, factor) in bits {
+            let word = bits[at] >> first;
+            let masks: [u64; LANES] = std::array::from_fn(|lane| mask(word, lane));
+            for (sums, factor) in sums.iter_mut().zip(factor.0) {
+                let sums = sums.iter_mut().zip(masks);
+                sums.for_each(|(sum, mask)| *sum += factor & mask);
+            }
+        }
+        for (all, sums) in all.iter_mut().zip(sums) {
+            all[first..first + LANES].copy_from_slice(&sums);
+        }
+    }
+    all
+}
+
 /// The sums of those numbers below `2^LIMB` whose bits are set.
 #[inline(always)]
 fn masked<const N: usize>(a: [&[u64]; N], bits: &[u64]) -> [u128; N] {
@@ -182,20 +209,14 @@ simd! {
 
     fn add_parts(out: &mut [Integer], words: &[Part<'_>], bits: &[Part<'_>]) {
         for (at, out) in out.chunks_mut(STRIP).enumerate() {
-            let mut of_bits = [[0u64; STRIP]; 2];
-            for first in (0..STRIP).step_by(LANES) {
-                let mut sums = [[0u64; LANES]; 2];
-                for (bits, factor) in bits {
-                    let word = bits[at] >> first;
-                    let masks: [u64; LANES] = std::array::from_fn(|lane| mask(word, lane));
-                    for (sums, factor) in sums.iter_mut().zip(factor.0) {
-                        let sums = sums.iter_mut().zip(masks);
-                        sums.for_each(|(sum, mask)| *sum += factor & mask);
+            let of_bits = sums_of_bits(bits, at);
+            if words.is_empty() {
+                for (i, out) in out.iter_mut().enumerate() {
+                    for p in [0, 1] {
+                        out.0[p] = once(out.0[p] + small(of_bits[p][i], p), p);
                     }
                 }
-                for (of_bits, sums) in of_bits.iter_mut().zip(sums) {
-                    of_bits[first..first + LANES].copy_from_slice(&sums);
-                }
+                continue;
             }
             for (i, out) in out.iter_mut().enumerate() {
                 let mut sums = [0, 1].map(|p| u128::from(out.0[p]) + u128::from(of_bits[p][i]));
