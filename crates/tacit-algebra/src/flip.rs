@@ -31,6 +31,14 @@ simd! {
         }
     }
 
+    fn bits_less_doubled_into<R: Ring>(out: &mut [R], bits: &[u64], y: &[R]) {
+        for ((out, y), word) in out.chunks_mut(64).zip(y.chunks(64)).zip(bits) {
+            for (j, (out, y)) in out.iter_mut().zip(y).enumerate() {
+                *out = R::from_u64(word >> j & 1).sub(*y).sub(*y);
+            }
+        }
+    }
+
     fn undo_into<R: Ring>(out: &mut [R], z: &[R], x: &[R], flips: &[u64]) {
         for (((out, z), x), word) in out
             .chunks_mut(64)
@@ -74,6 +82,15 @@ pub fn ring<R: Ring>(x: &[R], b: &Bits, add_bit: bool) -> Vec<R> {
             &b.words()[s / 64..],
             add_bit,
         )
+    })
+}
+
+/// `b - 2 y`.
+pub fn bits_less_doubled<R: Ring>(b: &Bits, y: &[R]) -> Vec<R> {
+    assert_eq!(b.len(), y.len());
+    let isa = isa::current();
+    build(y.len(), |s, out| {
+        bits_less_doubled_into(isa, out, &b.words()[s / 64..], &y[s..s + out.len()])
     })
 }
 
@@ -127,6 +144,11 @@ mod tests {
         for n in [0, 1, 63, 65, 40_001] {
             let mut prg = Prg::new([2; 16]);
             let (x, y, b) = (prg.ring::<u32>(n), prg.ring::<u64>(n), prg.bits(n));
+            let less = same_everywhere(|| bits_less_doubled(&b, &x));
+            assert!(
+                less == crate::vec::less_doubled(&b.expand_ring(), &x),
+                "{n}"
+            );
             let (x_kept, y_kept) = same_everywhere(|| (kept(&x, &b), kept(&y, &b)));
             assert!(x_kept == crate::vec::mul(&x, &b.expand_ring()), "{n}");
             assert!(y_kept == crate::vec::mul(&y, &b.expand_ring()), "{n}");

@@ -313,6 +313,11 @@ impl Bits {
         unless_counted(&[self], self.len(), || self.expand_ring())
     }
 
+    /// Each bit less twice the element of `y`.
+    pub fn less_doubled<R: Ring>(&self, y: &Buffer<R>) -> Buffer<R> {
+        unless_counted::<dyn Sizes, _>(&[self, y], self.len(), || flip::bits_less_doubled(self, y))
+    }
+
     /// One residue, 0 or 1, per bit.
     pub fn residues_of(&self) -> Buffer<u8> {
         unless_counted(&[self], self.len(), || self.expand())

@@ -20,6 +20,10 @@ pub(super) trait Wide: Domain {
         (0..2).for_each(|_| Self::sub_assign(&mut out, y));
         out
     }
+    /// `b - 2 y`.
+    fn bits_less_doubled(b: &Bits, y: &Self::Vec) -> Self::Vec {
+        Self::less_doubled(&Self::expand(b), y)
+    }
 }
 
 /// Z_p for the comparison prime of the ring; `Residues` alone is what messages of them are called.
@@ -37,6 +41,9 @@ impl<R: Ring> Wide for Words<R> {
     }
     fn less_doubled(x: &Buffer<R>, y: &Buffer<R>) -> Buffer<R> {
         x.less_doubled(y)
+    }
+    fn bits_less_doubled(b: &Bits, y: &Buffer<R>) -> Buffer<R> {
+        b.less_doubled(y)
     }
 }
 

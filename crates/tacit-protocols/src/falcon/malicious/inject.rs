@@ -58,7 +58,12 @@ impl<R: Ring> Falcon<R> {
             n,
             || D::expand(&bits.next.and(&bits.own)),
             // The first product has nothing of component 2, which stays b_2.
-            |first| bits.map(D::expand).zip(&first, D::less_doubled),
+            |first| {
+                bits.zip(&first, |bits, first| match first {
+                    Some(first) => D::bits_less_doubled(bits, first),
+                    None => D::expand(bits),
+                })
+            },
             |a| match id {
                 1 => D::kept(&a.own, &bits.next),
                 _ => D::kept(&a.next, &bits.own),
@@ -84,7 +89,8 @@ impl<R: Ring> Falcon<R> {
         let made = self.multiply_components::<Residues<S>>(
             n,
             || times(&u.next, &u.own),
-            |first| first,
+            // Of component 2 nothing is read.
+            |first| first.into_map(Option::unwrap_or_default),
             |a| match id {
                 1 => times(&a.own, &u.next),
                 _ => times(&a.next, &u.own),
@@ -101,12 +107,12 @@ impl<R: Ring> Falcon<R> {
         &mut self,
         n: usize,
         first: impl FnOnce() -> D::Vec,
-        sum: impl FnOnce(Rss<D::Vec>) -> Rss<D::Vec>,
+        sum: impl FnOnce(Rss<Option<D::Vec>>) -> Rss<D::Vec>,
         second: impl FnOnce(&Rss<D::Vec>) -> D::Vec,
     ) -> Result<Components<D::Vec>, Error> {
         let rss = &mut self.rss;
         let first = Checks::<R>::multiply_alone::<D>(rss, first_product::<D>(), n, first, &[0])?;
-        let a = sum(first.whole::<D>(rss, n));
+        let a = sum(first.product);
         let made = || second(&a);
         let second =
             Checks::<R>::multiply_alone::<D>(rss, second_product::<D>(), n, made, &[1, 2])?;
