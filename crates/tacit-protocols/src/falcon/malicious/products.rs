@@ -54,17 +54,17 @@ pub(super) fn entries(map: &Bilinear) -> usize {
     }
 }
 
-/// What all outputs of a product come down to: a claim, and the two vectors of whose inner
-/// product it is one; a role has only those that it knows.
-pub(super) struct Compressed<K> {
-    pub claim: K,
-    pub u: Vec<K>,
-    pub v: Vec<K>,
-}
-
 /// Something that coins compress to an inner product over `K`.
 pub(super) trait Compress<K> {
-    fn compress(&self, prg: &mut Prg, role: Role, defences: Defences) -> Compressed<K>;
+    /// What all outputs come down to: a claim, and the two vectors of whose inner product it is one, which are added
+    /// at the ends of `u` and `v`; a role has only those that it knows.
+    fn compress(
+        &self,
+        prg: &mut Prg,
+        role: Role,
+        defences: Defences,
+        vectors: [&mut Vec<K>; 2],
+    ) -> K;
 }
 
 /// The coins of a product: over rows or filters, and over columns or positions.
@@ -124,29 +124,34 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
     /// With coins `a_o` over rows or filters and `b_p` over columns or positions:
     /// `sum a_o b_p (x_{j+1} w_j + x_j w_{j+1})_{o,p} = <a^T x_{j+1}, w_j b> + <w_{j+1} b, a^T x_j>`.
     /// The left verifier, who knows `x_j w_j`, takes it from its claim as `<a^T x_j, w_j b>`.
-    fn compress(&self, prg: &mut Prg, role: Role, defences: Defences) -> Compressed<Galois<R>> {
+    fn compress(
+        &self,
+        prg: &mut Prg,
+        role: Role,
+        defences: Defences,
+        [u, v]: [&mut Vec<Galois<R>>; 2],
+    ) -> Galois<R> {
         let coins = Coins::draw::<R>(prg, self.map, defences);
-        let mut out = Compressed {
-            claim: match role {
-                Role::Prover => Galois::ZERO,
-                Role::Left => coins.outputs(&self.left),
-                Role::Right => coins.outputs(&self.right),
-            },
-            u: Vec::new(),
-            v: Vec::new(),
+        let mut claim = match role {
+            Role::Prover => Galois::ZERO,
+            Role::Left => coins.outputs(&self.left),
+            Role::Right => coins.outputs(&self.right),
         };
         if role != Role::Left {
             let [x, w] = [&self.x, &self.w].map(|operand| role.other_component(operand));
-            out.u = coins.sides(x, w).concat();
+            coins
+                .sides(x, w)
+                .into_iter()
+                .for_each(|side| u.extend(side));
         }
         if role != Role::Right {
             let [x, w] = [&self.x, &self.w].map(|operand| role.component(operand));
             let [a, b] = coins.sides(x, w);
             if role == Role::Left {
-                out.claim = out.claim.sub(Galois::dot(&a, &b));
+                claim = claim.sub(Galois::dot(&a, &b));
             }
-            out.v = [b, a].concat();
+            [b, a].into_iter().for_each(|side| v.extend(side));
         }
-        out
+        claim
     }
 }

@@ -292,10 +292,9 @@ impl<K: Extension> Run for Proof<K> {
         self.v.reserve(if self.knows_v() { entries } else { 0 });
         for product in &statement.products {
             self.draws(Draw::Compression);
-            let compressed = product.compress(&mut coins, self.role, self.defences);
-            self.later = self.later.add(compressed.claim);
-            self.u.extend(compressed.u);
-            self.v.extend(compressed.v);
+            let vectors = [&mut self.u, &mut self.v];
+            let claim = product.compress(&mut coins, self.role, self.defences, vectors);
+            self.later = self.later.add(claim);
         }
         if statement.gates.is_none() {
             self.claims = vec![self.later];

@@ -359,7 +359,8 @@ fn errors_of_outputs_do_not_cancel() {
                 let product = Product::new(map, x, w, &received, &zeros(n));
                 let claim = |defences| {
                     let mut coins = Prg::new([7; 16]);
-                    product.compress(&mut coins, Role::Left, defences).claim
+                    let vectors = [&mut Vec::new(), &mut Vec::new()];
+                    product.compress(&mut coins, Role::Left, defences, vectors)
                 };
                 let name = format!("{map:?}, coordinate {axis}");
                 assert_ne!(claim(Defences::default()), Galois::ZERO, "{name}");
