@@ -93,6 +93,7 @@ const LEAST_ROWS: usize = 16;
 /// Inner dimensions below which words are faster: most of a step is zeros.
 const LEAST_DEPTH: usize = 32;
 
+/// The rows and columns of one task, from panels of tiles.
 fn block<R: Ring, T: Tiles, B: Columns<R>>(
     isa: Isa,
     out: &Output<'_, R>,
