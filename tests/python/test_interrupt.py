@@ -173,7 +173,7 @@ def test_a_run_on_this_machine(tmp_path, digits_path, digits):
     "line",
     [
         ["matmul", "--n", "1500", "--repeat", "1000"],
-        ["matmul", "--n", "4000", "--protocol", "clear", "--repeat", "1000"],
+        ["matmul", "--n", "3000", "--protocol", "clear", "--repeat", "1000"],
         ["relu", "--n", "1000", "--network", "3000ms,1000Mbps"],
     ],
 )
