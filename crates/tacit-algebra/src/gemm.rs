@@ -152,27 +152,16 @@ pub(crate) fn product<R: Kernels, B: Columns<R>>(
         if thin {
             thin_block(isa, out, a, b, k, m, cols)
         } else {
-            block(isa, out, a, b, k, (rows, cols))
+            let part = (rows, cols);
+            match isa {
+                Isa::Portable => Packed::<R::Portable>::run(isa, out, a, b, k, part),
+                Isa::Avx2 => Packed::<R::Avx2>::run(isa, out, a, b, k, part),
+                Isa::Avx512 => Packed::<R::Avx512>::run(isa, out, a, b, k, part),
+                Isa::Amx => R::Amx::run(isa, out, a, b, k, part),
+            }
         }
     };
     par::tasks(tasks(rows, cols), &task);
-}
-
-/// One task of a product, by the best kernel for the elements.
-fn block<R: Kernels, B: Columns<R>>(
-    isa: Isa,
-    out: &Output<'_, R>,
-    a: &[R],
-    b: &B,
-    k: usize,
-    part: (Range<usize>, Range<usize>),
-) {
-    match isa {
-        Isa::Portable => Packed::<R::Portable>::run(isa, out, a, b, k, part),
-        Isa::Avx2 => Packed::<R::Avx2>::run(isa, out, a, b, k, part),
-        Isa::Avx512 => Packed::<R::Avx512>::run(isa, out, a, b, k, part),
-        Isa::Amx => R::Amx::run(isa, out, a, b, k, part),
-    }
 }
 
 /// How one task of a product is computed.
