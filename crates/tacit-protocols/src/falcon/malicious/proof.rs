@@ -337,26 +337,26 @@ impl<K: Extension> Run for Proof<K> {
     fn fold(&mut self, coins: &mut Prg) {
         let fold = self.folds.pop().expect("there is a fold");
         self.draws(Draw::Point);
-        let all = fold.point(coins, self.defences);
+        let point = fold.point(coins, self.defences);
         if self.role != Role::Prover {
             let dealt = std::mem::take(&mut self.coefficients);
-            self.claims = vec![fold.claim(dealt, &self.claims, &all)];
+            self.claims = vec![fold.claim(dealt, &self.claims, &point)];
         }
         match std::mem::replace(&mut self.gated, Gated::Nothing) {
             Gated::Blocks(theta) => {
                 self.join(coins);
-                let folded = Folded::new(theta, fold.factors(&all));
+                let folded = Folded::new(theta, fold.factors(&point));
                 self.gated = Gated::Portions(folded, Vec::new());
                 self.hide();
             }
-            Gated::Portions(folded, written) => self.write_out(fold, &folded, written, all[0]),
+            Gated::Portions(folded, written) => self.write_out(fold, &folded, written, point[0]),
             Gated::Nothing => {
                 self.u = match self.knows_u() {
-                    true => K::fold(&self.u, fold.len, all[0]),
+                    true => K::fold(&self.u, fold.len, point[0]),
                     false => Vec::new(),
                 };
                 self.v = match self.knows_v() {
-                    true => K::fold_reversed(&self.v, fold.len, fold.radix, all[0]),
+                    true => K::fold_reversed(&self.v, fold.len, fold.radix, point[0]),
                     false => Vec::new(),
                 };
             }
