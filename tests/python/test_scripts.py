@@ -33,7 +33,8 @@ def test_learning_parity_with_noise_takes_what_the_threat_model_says():
     for row in rows:
         costs = [int(cell) for cell in row.split("|")[4:-1]]
         assert len(costs) == 6
-        assert min(costs) >= 128
+        # They are rounded.
+        assert min(costs) > 128
     # The secrets that the sets had before.
     estimates = importlib.import_module("lpn_estimate")
     assert estimates.sparse(850 << 10, 1 << 16, 850) < 91
