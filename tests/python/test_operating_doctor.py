@@ -20,6 +20,7 @@ from tacit.cli import main
 from tacit.operating import echo, local, peers
 from tacit.operating.doctor import _addresses, examine, url_of
 from tacit.operating.members import Member
+from tacit.operating.ports import listening
 
 
 @pytest.fixture
@@ -338,6 +339,25 @@ def test_strangers_hold_no_place_against_a_party(parties):
         told = zero.result()
     assert sum(each.check == "network" for each in told) == 2
     assert 0 < sum("turned away" in each.words for each in told) <= peers.TOLD
+
+
+def test_a_party_that_hangs_up_within_tls_is_dialled_again(parties):
+    """So does one that is full: it is met as soon as it has a place."""
+    listen = Member.read(str(parties[0] / "party.toml")).listen
+    hung_up = []
+    with ThreadPoolExecutor(1) as threads:
+        with listening(listen) as full:
+            full.settimeout(10)
+            one = threads.submit(found, parties[1], 6.0)
+            for _ in range(2):
+                plain, _ = full.accept()
+                plain.setblocking(True)
+                with plain:
+                    hung_up.append(plain.recv(echo.KNOCK.size + 1, socket.MSG_WAITALL))
+                    plain.shutdown(socket.SHUT_RDWR)
+        all_found(parties[::2])
+    assert [len(each) for each in hung_up] == [echo.KNOCK.size + 1] * 2
+    assert any(each.check == "network" and each.facts["party"] == 0 for each in one.result())
 
 
 def test_a_false_doctor(parties):

@@ -144,6 +144,9 @@ def _shaken(
     except ssl.SSLCertVerificationError as error:
         told = f"its certificate is not that of {peer} as given here ({error.verify_message})"
         raise Unmet("stranger", told) from None
+    except ssl.SSLEOFError:
+        # No verdict on a certificate: a full party hangs up on whichever connection it is.
+        raise Unmet("closed", "it hung up in the middle of TLS") from None
     except ssl.SSLError as error:
         raise Unmet("rejected", f"TLS failed ({error.reason or error})") from None
     except OSError as error:
