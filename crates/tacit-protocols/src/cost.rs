@@ -67,7 +67,7 @@ impl Add<&Cost> for Cost {
 
 /// How many times as much memory as material its making takes, as measured: what it is made of, messages on their
 /// way, and what the allocator keeps.
-pub(crate) const MAKING: u64 = 3;
+pub(crate) const MAKING: u64 = 2;
 
 /// What a protocol declares of its own cost; tests hold it against the meters.
 pub trait CostModel: Sync {

@@ -119,8 +119,8 @@ impl<R: Ring> FalconCost<R> {
 
 /// Bytes of a checkpoint by itself, of an entry of its proof while it is folded, and entries that are folded at a
 /// time: as measured.
-const CHECKPOINT: u64 = 30_000_000;
-const ENTRY: u64 = 500;
+const CHECKPOINT: u64 = 8_000_000;
+const ENTRY: u64 = 150;
 const FOLDED: u64 = 64_512;
 
 /// About how many bytes a checkpoint takes at a party: of every product both components of both factors and two

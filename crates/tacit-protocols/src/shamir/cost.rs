@@ -21,7 +21,7 @@ use crate::{Cost, Error};
 /// How many times more of what a batch is made of is in memory, and at most how many bytes, as measured: messages on
 /// their way, and what the allocator keeps.
 const COPIES: u64 = 3;
-const MOST_COPIES: u64 = 32 << 20;
+const MOST_COPIES: u64 = 16 << 20;
 
 /// The declared cost between some parties over the field `F`.
 #[derive(Clone, Debug)]

@@ -11,6 +11,8 @@ use crate::report::Memory;
 
 /// Bytes of a process that holds no model yet: the interpreter, its packages and this library, as measured.
 const PROCESS: u64 = 53_000_000;
+/// Bytes of a party's threads, links and keys, as measured.
+const PARTY: u64 = 7_000_000;
 
 /// Bytes of a weight as its owner holds it until the first prediction ends, beside the model.
 const OWNED_WEIGHT: u64 = 8;
@@ -23,8 +25,8 @@ impl Memory {
     /// That of processes whose parties hold so much.
     pub(crate) fn of(parties: &[u64]) -> Self {
         Memory {
-            parties: parties.iter().map(|own| PROCESS + own).collect(),
-            together: PROCESS + parties.iter().sum::<u64>(),
+            parties: parties.iter().map(|own| PROCESS + PARTY + own).collect(),
+            together: PROCESS + parties.iter().map(|own| PARTY + own).sum::<u64>(),
         }
     }
 }
