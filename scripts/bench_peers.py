@@ -41,6 +41,7 @@ SPU_PACKAGES = ["spu==0.9.5", "jax<=0.4.34", "numpy<2"]
 PEERS = os.environ.get("TACIT_PEERS")
 MALICIOUS = {"protocol": "falcon", "security": "malicious"}
 FALCON, BICOPTOR = {"protocol": "falcon"}, {"protocol": "bicoptor"}
+FAST = {"protocol": "falcon", "functions": "fast"}
 SIRNN = [{"protocol": "sirnn", "ot": ot} for ot in ("softspoken", "silent")]
 TWO = [("network-a", 16), ("lenet", 8), ("bert-tiny", 1)]
 ROWS = [
@@ -48,7 +49,7 @@ ROWS = [
     ("relu", 10**5, MALICIOUS),
     *(("mult", 10**6, where) for where in (FALCON, BICOPTOR)),
     ("matmul", 512, FALCON),
-    *((op, 10**5, FALCON) for op in ("exp", "sigmoid", "tanh", "rsqrt")),
+    *((op, 10**5, where) for where in (FALCON, FAST) for op in ("exp", "sigmoid", "tanh", "rsqrt")),
     *((name, 128, where) for name in networks.NETWORKS for where in (FALCON, BICOPTOR)),
     *((name, 1, where) for name in encoders.ENCODERS for where in (FALCON, BICOPTOR)),
     ("network-b", 128, MALICIOUS),
@@ -133,8 +134,9 @@ def measure(name, size, where, runs):
         with tempfile.TemporaryDirectory() as folder:
             path = save(name, folder)
             model = tacit.compile(path, samples=x, protocol=where["protocol"])
-        many = np.concatenate([x] * runs)
-        report = tacit.local(**where).predict(model, many, batch=size).report
+            many = np.concatenate([x] * runs)
+            # Processes read the file again.
+            report = tacit.local(**where).predict(model, many, batch=size).report
         seconds = [b["offline_seconds"] + b["online_seconds"] for b in report.batches]
         share = runs
     else:
@@ -176,8 +178,10 @@ def compare(row, runs, repeat):
               for who, rows in found.items() if rows}  # fmt: skip
     seconds, sent, memory = middle["ours"]
     plain = f"{seconds / clear(name, size):.0f}" if name in MODELS else ""
-    cells = [name, size, ", ".join(map(str, where.values())), f"{seconds:.4f}", f"{sent / 1e6:.2f}",
-             f"{memory / 1e6:.0f}"]  # fmt: skip
+    on = ", ".join(key if value is True else str(value) for key, value in where.items())
+    # Of parties in processes of their own only that of the one that starts them is seen.
+    held = "" if where.get("processes") else f"{memory / 1e6:.0f}"
+    cells = [name, size, on, f"{seconds:.4f}", f"{sent / 1e6:.2f}", held]
     for who in ("spu", "spdz"):
         if who in middle:
             theirs, bytes_sent = middle[who][:2]
@@ -194,14 +198,15 @@ def main():
     options.add_argument("--row", type=int, help="measure ours of this one, in this process")
     options.add_argument("--write", action="store_true", help="fill docs/results.md")
     options.add_argument("--only", nargs="*", help="rows of these programs")
-    options.add_argument("--protocol", help="rows of this protocol")
+    options.add_argument("--protocol", nargs="*", help="rows of these protocols")
     args = options.parse_args()
     if args.row is not None:
         print(json.dumps(measure(*ROWS[args.row], args.runs)))
         return
     rows = []
     for row in ROWS:
-        if args.protocol in (None, row[2]["protocol"]) and (not args.only or row[0] in args.only):
+        of_these = not args.protocol or row[2]["protocol"] in args.protocol
+        if of_these and (not args.only or row[0] in args.only):
             rows.append(compare(row, args.runs, args.repeat))
             print(" | ".join(map(str, rows[-1])), flush=True)
     headings = [
