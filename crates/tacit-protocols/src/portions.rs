@@ -179,6 +179,7 @@ pub fn level(party: &mut Party) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::clear::ClearCost;
+    use crate::cost::MAKING;
 
     /// Every ReLU stores as many bytes as it has elements.
     struct Bytes(ClearCost);
@@ -235,7 +236,8 @@ mod tests {
             let portions = Portions::new(calls, &model, most).expect("plain calls");
             portions.memory(1, &stages, &model).expect("plain calls")
         };
-        assert_eq!([10, 4, 1000].map(memory), [[110], [92], [170]]);
+        let most = [10, 4, 30].map(|made| [MAKING * made + 80]);
+        assert_eq!([10, 4, 1000].map(memory), most);
     }
 
     /// A portion is due at its first stage, once.
