@@ -186,6 +186,7 @@ def test_parties_that_describe_nonsense(three, service, monkeypatch):
     good = three[1].described(1)
     for key, value in (
         *(("party", -1), ("party", "1"), ("max_items", 0), ("max_items", None), ("inputs", 3)),
+        *(("max_body", None), ("max_body", -1), ("max_body", True)),
         *(("inputs", [{"name": 3, "shape": [4]}]), ("outputs", [{"name": "y", "shape": ["a"]}])),
     ):
         told = json.dumps({**good, key: value}).encode()
@@ -194,6 +195,22 @@ def test_parties_that_describe_nonsense(three, service, monkeypatch):
         service.known.clear()
         with pytest.raises(ServiceError):
             service.predict("digits", X)
+
+
+def test_large_shares_are_a_threads(three, service, monkeypatch):
+    """However few numbers an item has: tokens are shared as one for every token there is."""
+    ran, split = [], described.Agreed.split
+
+    def noted(agreed, items):
+        ran.append(threading.current_thread() is service.thread)
+        return split(agreed, items)
+
+    monkeypatch.setattr(described.Agreed, "split", noted)
+    for size, at_once in ((1 << 10, True), (64 << 20, False)):
+        monkeypatch.setattr(three[1], "max_body", size)
+        service.known.clear()
+        service.predict("digits", X)
+        assert ran.pop() == at_once
 
 
 def test_busy_and_not_ready_are_asked_again(three, service):

@@ -139,7 +139,7 @@ def test_a_client_of_a_service_gives_texts():
         {"name": "age", "shape": [-1, 1], "texts": None},
         {"name": "port", "shape": [-1, 1], "texts": told},
     ]
-    agreed = described.Agreed({"inputs": inputs}, (0, 1, 2), None, 8)
+    agreed = described.Agreed({"inputs": inputs}, (0, 1, 2), None, 8, 64)
     x = {"age": np.array([[30.0], [41.0]]), "port": np.array([["S"], [SECRET]])}
     np.testing.assert_array_equal(agreed.encode(x), [[30, 1], [41, 2]])
     world = World()

@@ -26,8 +26,8 @@ UNDER_WAY = 16
 """Requests of a client that are under way at once, each at all parties."""
 AT_ONCE = 4
 """Requests of one prediction that are under way at once, where it is larger than one may be."""
-FEW = 1 << 14
-"""Numbers that are shared and put together at once, since handing them to a thread takes longer."""
+FEW = 1 << 18
+"""Bytes of a share that are made and read at once, since handing them to a thread takes longer."""
 PAUSE, MOST_PAUSE = 0.1, 2.0
 """Seconds before a request is made anew, and what they double up to."""
 
@@ -200,7 +200,7 @@ class Client:
     async def _once(
         self, agreed: Agreed, part: np.ndarray, deadline: float
     ) -> tuple[np.ndarray, list[Answered]]:
-        shares = await _apart(part.size, agreed.split, part)
+        shares = await _apart(len(part) * agreed.item_bytes, agreed.split, part)
         told, number = agreed.told, secrets.token_bytes(16)
         most = (16 << 20) + 512 * part.size
         answers = await self._all(
@@ -219,7 +219,8 @@ class Client:
                 told = f"{party.url} answered another request, session, model or party"
                 raise ServiceError(told, address=party.url, code="mixed")
         shared = [answer.share for answer in answers]
-        return await _apart(part.size, agreed.join, len(part), shared), answers
+        joined = await _apart(max(map(len, shared)), agreed.join, len(part), shared)
+        return joined, answers
 
     async def _described(
         self, model: str, version: str | None, deadline: float | None = None
@@ -285,9 +286,9 @@ class Client:
             raise
 
 
-async def _apart(numbers: int, work: Callable[..., T], *given: Any) -> T:
-    """What the work gives; of more than a few numbers it is a thread's, lest others wait for it."""
-    if numbers <= FEW:
+async def _apart(size: int, work: Callable[..., T], *given: Any) -> T:
+    """What the work gives; on more than a few bytes it is a thread's, lest other requests wait."""
+    if size <= FEW:
         return work(*given)
     return await asyncio.to_thread(work, *given)
 

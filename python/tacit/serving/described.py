@@ -41,12 +41,15 @@ class Agreed:
         The client's side of its scheme.
     max_items : int
         The most items of a request.
+    item_bytes : int
+        The most bytes of an item's share: of a token that is a number for every token there is.
     """
 
     told: dict[str, Any]
     order: tuple[int, ...]
     sharing: Sharing
     max_items: int
+    item_bytes: int
 
     def encode(self, x: Given) -> np.ndarray:
         """The items of `x`, float32, in the order in which they are shared."""
@@ -136,18 +139,22 @@ def agree(parties: Sequence[str], said: Sequence[bytes]) -> Agreed:
     if any(told["session"] != first["session"] for told in all_told):
         raise ApartError("the parties have not met anew all yet; try again", code="not-ready")
     most = min(told["max_items"] for told in all_told)
-    return Agreed(first, numbers, make_sharing(said[numbers.index(0)]), most)
+    item = max(told["max_body"] // told["max_items"] for told in all_told)
+    return Agreed(first, numbers, make_sharing(said[numbers.index(0)]), most, item)
 
 
 def _read(party: str, said: bytes) -> dict[str, Any]:
     """What one party says, checked as far as it is used here."""
     told: Any = None
     held: dict[str, Any] = {}
+    body = 0
     try:
         told = json.loads(said)
         held = {**{key: told[key] for key in (*SAME, "session")}, "party": told["party"]}
         whole = (told["party"], told["parties"], told["max_items"])
-        fits = all(type(number) is int and 0 <= number < 1 << 31 for number in whole)
+        body = told["max_body"]
+        fits = type(body) is int and body >= 0
+        fits = fits and all(type(number) is int and 0 <= number < 1 << 31 for number in whole)
         fits = fits and told["max_items"] > 0
         texts = ("name", "version", "digest", "session", "reveal")
         fits = fits and all(isinstance(held[key], str) for key in texts)
@@ -161,7 +168,7 @@ def _read(party: str, said: bytes) -> dict[str, Any]:
     if not fits:
         why = f"{party} does not describe the model as a service of Tacit does"
         raise ServiceError(why, address=party, code="malformed")
-    return {**held, "max_items": told["max_items"]}
+    return {**held, "max_items": told["max_items"], "max_body": body}
 
 
 def _are_texts(told: Any) -> bool:
