@@ -348,14 +348,14 @@ def test_a_party_that_hangs_up_within_tls_is_dialled_again(parties):
     with ThreadPoolExecutor(1) as threads:
         with listening(listen) as full:
             full.settimeout(10)
-            one = threads.submit(found, parties[1], 6.0)
+            one = threads.submit(found, parties[1], 15.0)
             for _ in range(2):
                 plain, _ = full.accept()
                 plain.setblocking(True)
                 with plain:
                     hung_up.append(plain.recv(echo.KNOCK.size + 1, socket.MSG_WAITALL))
                     plain.shutdown(socket.SHUT_RDWR)
-        all_found(parties[::2])
+        all_found(parties[::2], 15.0)
     assert [len(each) for each in hung_up] == [echo.KNOCK.size + 1] * 2
     assert any(each.check == "network" and each.facts["party"] == 0 for each in one.result())
 

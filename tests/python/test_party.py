@@ -115,7 +115,7 @@ def test_a_stranger_is_refused(parties, tmp_path):
     for name in ("cert.pem", "key.pem"):
         shutil.copy(tmp_path / "strangers" / "party2" / name, parties / "party2" / name)
     for party in range(3):
-        edit(parties, party, r"^connect_timeout = [\d.]+", "connect_timeout = 5")
+        edit(parties, party, r"^connect_timeout = [\d.]+", "connect_timeout = 10")
     answers = finish(start(parties))
     assert [code for _, _, code in answers] == [2, 2, 2]
     assert "does not know this party's certificate" in answers[2][1]
