@@ -41,7 +41,7 @@ SPU_PACKAGES = ["spu==0.9.5", "jax<=0.4.34", "numpy<2"]
 PEERS = os.environ.get("TACIT_PEERS")
 MALICIOUS = {"protocol": "falcon", "security": "malicious"}
 FALCON, BICOPTOR = {"protocol": "falcon"}, {"protocol": "bicoptor"}
-FAST = {"protocol": "falcon", "functions": "fast"}
+FAST = {**FALCON, "functions": "fast"}
 SIRNN = [{"protocol": "sirnn", "ot": ot} for ot in ("softspoken", "silent")]
 TWO = [("network-a", 16), ("lenet", 8), ("bert-tiny", 1)]
 ROWS = [
@@ -203,11 +203,16 @@ def main():
     if args.row is not None:
         print(json.dumps(measure(*ROWS[args.row], args.runs)))
         return
-    rows = []
+    rows, failed = [], []
     for row in ROWS:
         of_these = not args.protocol or row[2]["protocol"] in args.protocol
         if of_these and (not args.only or row[0] in args.only):
-            rows.append(compare(row, args.runs, args.repeat))
+            try:
+                rows.append(compare(row, args.runs, args.repeat))
+            except (SystemExit, subprocess.CalledProcessError) as error:
+                # Hours of other rows are not lost by one.
+                failed.append(f"{row[0]}, {row[2]}: {error}")
+                continue
             print(" | ".join(map(str, rows[-1])), flush=True)
     headings = [
         "program", "size", "ours", "s", "MB", "memory, MB", "SPU, s", "time / SPU", "bytes / SPU",
@@ -225,6 +230,8 @@ def main():
         for section, some in (("peers", others), ("peers-encoders", encoded), ("peers-two", two)):
             if some:
                 write_section(section, f"{words}\n\n{markdown(headings, some)}")
+    if failed:
+        raise SystemExit("\n".join(failed))
 
 
 if __name__ == "__main__":

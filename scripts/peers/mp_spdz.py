@@ -1,8 +1,9 @@
 """Measures operations in MP-SPDZ, built in `$TACIT_PEERS/mp-spdz`: three processes, over TLS.
 
-Build it with `make replicated-ring-party.x ps-rep-ring-party.x`. Certificates are made on first
-use. Time and bytes are those between its timers, preprocessing included, over the 64-bit ring with
-local splitting; memory is not told.
+Build it with `make replicated-ring-party.x ps-rep-ring-party.x`. Of its submodules these need
+SimplestOT_C alone where `CONFIG.mine` says `AVX_OT = 0` and `USE_KOS = 1`. Certificates are made on
+first use. Time and bytes are those between its timers, preprocessing included, over the 64-bit ring
+with local splitting; memory is not told.
 """
 
 import re
