@@ -118,10 +118,10 @@ impl Layer {
     }
 
     /// What the parameters are, with their elements and the inputs of one output.
-    pub(crate) fn parameters(&self) -> Vec<(Role, usize, usize)> {
+    pub(crate) fn parameters(&self) -> Vec<(ParameterKind, usize, usize)> {
         let with = |weights: usize, outputs: usize, fan_in: usize, bias: bool| {
-            let bias = bias.then_some((Role::Bias, outputs, fan_in));
-            let weight = (Role::Weight, weights, fan_in);
+            let bias = bias.then_some((ParameterKind::Bias, outputs, fan_in));
+            let weight = (ParameterKind::Weight, weights, fan_in);
             std::iter::once(weight).chain(bias).collect()
         };
         match self {
@@ -134,23 +134,23 @@ impl Layer {
                 let (filters, taps) = (geometry.filters, geometry.taps());
                 with(filters * taps, filters, taps, *bias)
             }
-            Layer::BatchNorm { channels, .. } => NORMAL.map(|role| (role, *channels, 1)).to_vec(),
+            Layer::BatchNorm { channels, .. } => NORMAL.map(|kind| (kind, *channels, 1)).to_vec(),
             _ => Vec::new(),
         }
     }
 }
 
 /// The parameters of a normalisation, in their order.
-const NORMAL: [Role; 4] = [
-    Role::Gamma,
-    Role::Beta,
-    Role::RunningMean,
-    Role::RunningVariance,
+const NORMAL: [ParameterKind; 4] = [
+    ParameterKind::Gamma,
+    ParameterKind::Beta,
+    ParameterKind::RunningMean,
+    ParameterKind::RunningVariance,
 ];
 
-/// The role of a parameter in its layer.
+/// What a parameter is to its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ParameterKind {
     /// The factors of a linear layer or a convolution.
     Weight,
     /// The summands of a linear layer or a convolution.
@@ -170,8 +170,8 @@ pub enum Role {
 pub struct Parameter {
     /// The layer's number.
     pub layer: usize,
-    /// The role of the parameter in its layer.
-    pub role: Role,
+    /// What the parameter is to its layer.
+    pub kind: ParameterKind,
     /// Elements.
     pub len: usize,
     /// Inputs of one output, of weights and biases.
@@ -181,6 +181,9 @@ pub struct Parameter {
 impl Parameter {
     /// Whether gradients change it.
     pub fn is_learnt(&self) -> bool {
-        !matches!(self.role, Role::RunningMean | Role::RunningVariance)
+        !matches!(
+            self.kind,
+            ParameterKind::RunningMean | ParameterKind::RunningVariance
+        )
     }
 }

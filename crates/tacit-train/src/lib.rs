@@ -52,7 +52,7 @@ pub use error::Error;
 pub use export::to_onnx;
 pub use fixed::{Beyond, Fixed};
 pub use import::from_graph;
-pub use layer::{Layer, Parameter, Role, Smooth};
+pub use layer::{Layer, Parameter, ParameterKind, Smooth};
 pub use layers::Coin;
 pub use loss::{Loss, Scores};
 pub use network::Network;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::Error;
-use crate::layer::{Layer, Parameter, Role};
+use crate::layer::{Layer, Parameter, ParameterKind};
 use crate::place::placed;
 use crate::spec::{LayerSpec, Placed};
 
@@ -178,9 +178,9 @@ impl Network {
     /// All parameters, layer by layer.
     pub fn parameters(&self) -> Vec<Parameter> {
         let of = |(layer, spec): (usize, &Layer)| {
-            let parameter = move |(role, len, fan_in)| Parameter {
+            let parameter = move |(kind, len, fan_in)| Parameter {
                 layer,
-                role,
+                kind,
                 len,
                 fan_in,
             };
@@ -195,10 +195,12 @@ impl Network {
         let mut of = |parameter: &Parameter| -> Vec<f32> {
             let bound = 1.0 / (parameter.fan_in as f64).sqrt();
             let mut draw = || ((2.0 * uniform() - 1.0) * bound) as f32;
-            match parameter.role {
-                Role::Weight | Role::Bias => (0..parameter.len).map(|_| draw()).collect(),
-                Role::Gamma | Role::RunningVariance => vec![1.0; parameter.len],
-                Role::Beta | Role::RunningMean => vec![0.0; parameter.len],
+            match parameter.kind {
+                ParameterKind::Weight | ParameterKind::Bias => {
+                    (0..parameter.len).map(|_| draw()).collect()
+                }
+                ParameterKind::Gamma | ParameterKind::RunningVariance => vec![1.0; parameter.len],
+                ParameterKind::Beta | ParameterKind::RunningMean => vec![0.0; parameter.len],
             }
         };
         self.parameters().iter().map(&mut of).collect()

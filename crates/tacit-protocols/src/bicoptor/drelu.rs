@@ -13,7 +13,7 @@ use tacit_algebra::{Bits, Buffer, Ring};
 use tacit_net::Party;
 
 use super::ASSISTANT;
-use super::role::Role;
+use super::role::PartyRole;
 use crate::Error;
 use crate::message::{Entries, Message};
 use crate::replicated::blocks;
@@ -35,12 +35,12 @@ pub(super) fn parts(window: &Window, n: usize) -> impl Iterator<Item = Range<usi
 /// `(kappa + 2)(kappa + 3)` bits per element.
 pub(super) fn send_entries<R: Ring>(
     party: &mut Party,
-    role: &mut Role,
+    role: &mut PartyRole,
     window: &Window,
     share: &Buffer<R>,
     flips: &Bits,
 ) -> Result<(), Error> {
-    if let Role::Holder { first, common, .. } = role {
+    if let PartyRole::Holder { first, common, .. } = role {
         let entries = || masked_entries(window, *first, share, flips, common);
         ENTRIES.send_made(party, ASSISTANT, (*window, share.len()), entries)?;
     }

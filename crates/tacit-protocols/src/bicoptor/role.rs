@@ -1,4 +1,4 @@
-//! The roles of the parties, and the generators that each has in common with another
+//! The roles of the parties, with the generators that each has in common with another
 //! (docs/spec/bicoptor2.md, section 1).
 
 use tacit_algebra::{BitRows, Bits, Buffer, Prg, Ring, planes};
@@ -10,8 +10,8 @@ use crate::keys::Pair;
 use crate::message::Message;
 use crate::replicated::Words;
 
-/// One party's generators; every pair of parties has one.
-pub(super) enum Role {
+/// What a party is in the protocol, with the generator that it has in common with each of the others.
+pub(super) enum PartyRole {
     /// Party 0 or 1.
     Holder {
         /// Whether this is party 0, whose share carries public constants.
@@ -30,31 +30,31 @@ pub(super) enum Role {
     },
 }
 
-impl Role {
+impl PartyRole {
     /// The role of party `id` from its secrets with the party before it and the one after it.
     pub fn new(id: usize, previous: &Pair, next: &Pair) -> Self {
         let prg = |pair: &Pair| pair.prg(b"bicoptor pair");
-        Role::of(id, prg(previous), prg(next))
+        PartyRole::of(id, prg(previous), prg(next))
     }
 
     /// The role of a party that only counts.
     pub fn counting(id: usize) -> Self {
-        Role::of(id, Prg::counting(), Prg::counting())
+        PartyRole::of(id, Prg::counting(), Prg::counting())
     }
 
     fn of(id: usize, previous: Prg, next: Prg) -> Self {
         match id {
-            0 => Role::Holder {
+            0 => PartyRole::Holder {
                 first: true,
                 common: next,
                 dealt: previous,
             },
-            1 => Role::Holder {
+            1 => PartyRole::Holder {
                 first: false,
                 common: previous,
                 dealt: next,
             },
-            _ => Role::Assistant {
+            _ => PartyRole::Assistant {
                 first: next,
                 second: previous,
             },
@@ -63,15 +63,15 @@ impl Role {
 
     /// Whether this party's share carries public constants.
     pub fn carries(&self) -> bool {
-        matches!(self, Role::Holder { first: true, .. })
+        matches!(self, PartyRole::Holder { first: true, .. })
     }
 
     /// Shares `n` uniform ring elements that only the assistant knows. Returns a holder's share, or
     /// the elements at the assistant. Local.
     pub fn random<R: Ring>(&mut self, n: usize) -> Buffer<R> {
         match self {
-            Role::Holder { dealt, .. } => dealt.words(n),
-            Role::Assistant { first, second } => first.words(n).add(&second.words(n)),
+            PartyRole::Holder { dealt, .. } => dealt.words(n),
+            PartyRole::Assistant { first, second } => first.words(n).add(&second.words(n)),
         }
     }
 
@@ -79,8 +79,8 @@ impl Role {
     /// bits at the assistant. Local.
     pub fn random_bits(&mut self, n: usize) -> Bits {
         match self {
-            Role::Holder { dealt, .. } => dealt.bits(n),
-            Role::Assistant { first, second } => first.bits(n).xor(&second.bits(n)),
+            PartyRole::Holder { dealt, .. } => dealt.bits(n),
+            PartyRole::Assistant { first, second } => first.bits(n).xor(&second.bits(n)),
         }
     }
 
@@ -88,8 +88,8 @@ impl Role {
     /// holder's share, or the rows at the assistant. Local.
     pub fn random_rows(&mut self, rows: usize, n: usize) -> BitRows {
         match self {
-            Role::Holder { dealt, .. } => dealt.bit_rows(rows, n),
-            Role::Assistant { first, second } => {
+            PartyRole::Holder { dealt, .. } => dealt.bit_rows(rows, n),
+            PartyRole::Assistant { first, second } => {
                 let mut sum = first.bit_rows(rows, n);
                 planes::xor_assign(&mut sum, &second.bit_rows(rows, n));
                 sum
@@ -101,14 +101,14 @@ impl Role {
     /// other subtracts it, so the sum stays. Nothing at the assistant. Local.
     pub fn refresh<R: Ring>(&mut self, share: &Buffer<R>) -> Buffer<R> {
         match self {
-            Role::Holder { first, common, .. } => {
+            PartyRole::Holder { first, common, .. } => {
                 let rho = common.words(share.len());
                 match first {
                     true => share.add(&rho),
                     false => share.sub(&rho),
                 }
             }
-            Role::Assistant { .. } => Buffer::default(),
+            PartyRole::Assistant { .. } => Buffer::default(),
         }
     }
 
@@ -123,11 +123,11 @@ impl Role {
         values: Buffer<R>,
     ) -> Result<Buffer<R>, Error> {
         match self {
-            Role::Holder {
+            PartyRole::Holder {
                 first: true, dealt, ..
             } => Ok(dealt.words(n)),
-            Role::Holder { .. } => recv(party, ASSISTANT, step, n),
-            Role::Assistant { first, .. } => {
+            PartyRole::Holder { .. } => recv(party, ASSISTANT, step, n),
+            PartyRole::Assistant { first, .. } => {
                 let share = values.sub(&first.words(n));
                 send(party, 1, step, &share)?;
                 Ok(values)
@@ -146,12 +146,12 @@ impl Role {
         mut values: BitRows,
     ) -> Result<BitRows, Error> {
         match self {
-            Role::Holder {
+            PartyRole::Holder {
                 first: true, dealt, ..
             } => Ok(dealt.bit_rows(rows, n)),
-            Role::Holder { .. } if rows == 0 => Ok(BitRows::zeros(0, n)),
-            Role::Holder { .. } => step.recv(party, ASSISTANT, [rows, n]),
-            Role::Assistant { first, .. } => {
+            PartyRole::Holder { .. } if rows == 0 => Ok(BitRows::zeros(0, n)),
+            PartyRole::Holder { .. } => step.recv(party, ASSISTANT, [rows, n]),
+            PartyRole::Assistant { first, .. } => {
                 planes::xor_assign(&mut values, &first.bit_rows(rows, n));
                 if rows > 0 {
                     step.send(party, 1, &values)?;

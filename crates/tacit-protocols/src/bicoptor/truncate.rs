@@ -13,7 +13,7 @@
 use tacit_algebra::{Buffer, Ring};
 use tacit_net::Party;
 
-use super::role::{Role, open};
+use super::role::{PartyRole, open};
 use crate::machine::Call;
 use crate::message::Message;
 use crate::replicated::Words;
@@ -35,15 +35,15 @@ pub(super) struct Mask<R> {
 /// Deals the shifted parts of the assistant's `r`, to which the holders' `summand`s add up.
 /// 1 hop; the assistant sends `2 n` elements.
 pub(super) fn deal_mask<R: Ring>(
-    role: &mut Role,
+    role: &mut PartyRole,
     party: &mut Party,
     summand: Buffer<R>,
     trunc: u32,
 ) -> Result<Mask<R>, Error> {
     let n = summand.len();
     let (shifted, msb) = match role {
-        Role::Assistant { .. } => summand.split_mask(trunc),
-        Role::Holder { .. } => Default::default(),
+        PartyRole::Assistant { .. } => summand.split_mask(trunc),
+        PartyRole::Holder { .. } => Default::default(),
     };
     Ok(Mask {
         shifted: role.deal(party, SHIFTED, n, shifted)?,
@@ -99,7 +99,7 @@ pub(super) fn quotient<R: Ring>(
 /// `x >> trunc` of a holder's share with its mask: T1, or Bicoptor 2.0's Algorithm 2. 1 hop and 1
 /// element per holder.
 pub(super) fn truncate_masked<R: Ring>(
-    role: &Role,
+    role: &PartyRole,
     party: &mut Party,
     kind: Truncation,
     mut share: Buffer<R>,
@@ -117,13 +117,13 @@ pub(super) fn truncate_masked<R: Ring>(
 /// The shares are made anew: those of constants, and replicated ones of an input, are not random,
 /// and then the large error could be certain.
 pub(super) fn truncate_locally<R: Ring>(
-    role: &mut Role,
+    role: &mut PartyRole,
     share: &Buffer<R>,
     trunc: u32,
 ) -> Buffer<R> {
     let share = role.refresh(share);
     match role {
-        Role::Holder { first, .. } => share.truncate_share(*first, trunc),
-        Role::Assistant { .. } => Buffer::default(),
+        PartyRole::Holder { first, .. } => share.truncate_share(*first, trunc),
+        PartyRole::Assistant { .. } => Buffer::default(),
     }
 }

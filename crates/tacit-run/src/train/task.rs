@@ -81,8 +81,8 @@ impl Task<'_> {
         }
         for (parameter, values) in all.iter().zip(start) {
             fixed.check(values).map_err(|beyond| {
-                let (role, layer, at) = (parameter.role, parameter.layer, beyond.index);
-                format!("layer {layer}: element {at} of its {role:?} is {beyond}")
+                let (kind, layer, at) = (parameter.kind, parameter.layer, beyond.index);
+                format!("layer {layer}: element {at} of its {kind:?} is {beyond}")
             })?;
         }
         Ok(())

@@ -12,7 +12,7 @@ use tacit_net::Party;
 use super::BicoptorRss;
 use super::demand::{Store, Want, wants_of};
 use crate::Cost;
-use crate::bicoptor::role::Role;
+use crate::bicoptor::role::PartyRole;
 use crate::bicoptor::{Options, PARTIES};
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine};
@@ -31,7 +31,7 @@ impl<R: Ring> RssCost<R> {
     /// A machine of a party that counts.
     fn machine(&self, party: Party) -> BicoptorRss<R> {
         BicoptorRss {
-            role: Role::counting(party.id()),
+            role: PartyRole::counting(party.id()),
             rss: Replicated::counting(party),
             options: self.0,
             store: Store::new(),

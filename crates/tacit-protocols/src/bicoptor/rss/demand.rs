@@ -11,7 +11,7 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::{BicoptorRss, RssCost};
-use crate::bicoptor::role::Role;
+use crate::bicoptor::role::PartyRole;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::bicoptor::{Options, check_windows};
 use crate::cost::not_native;
@@ -138,8 +138,8 @@ impl<R: Ring> BicoptorRss<R> {
     fn sigma(&mut self, n: usize) -> Result<(Bits, Rss<Buffer<R>>), Error> {
         let secret = self.role.random_bits(n);
         let (flips, choices) = match &mut self.role {
-            Role::Holder { common, .. } => (common.bits(n), Buffer::default()),
-            Role::Assistant { .. } => {
+            PartyRole::Holder { common, .. } => (common.bits(n), Buffer::default()),
+            PartyRole::Assistant { .. } => {
                 let choices = secret.words_of();
                 (secret, choices)
             }
@@ -148,11 +148,11 @@ impl<R: Ring> BicoptorRss<R> {
         for part in blocks(n, ROWS) {
             let dealt = self.deal_choices(&choices, part.clone())?;
             let share = match self.role {
-                Role::Holder { .. } => {
+                PartyRole::Holder { .. } => {
                     let t = flips.slice(part.start, part.len());
                     dealt.flip(&t, self.role.carries())
                 }
-                Role::Assistant { .. } => Buffer::default(),
+                PartyRole::Assistant { .. } => Buffer::default(),
             };
             begun.push(self.begin_replicate(SIGMA, part.len(), share)?);
         }
@@ -171,8 +171,8 @@ impl<R: Ring> BicoptorRss<R> {
         part: Range<usize>,
     ) -> Result<Buffer<R>, Error> {
         let values = match self.role {
-            Role::Holder { .. } => Buffer::default(),
-            Role::Assistant { .. } => choices.part(part.clone()),
+            PartyRole::Holder { .. } => Buffer::default(),
+            PartyRole::Assistant { .. } => choices.part(part.clone()),
         };
         self.role
             .deal(&mut self.rss.party, CHOICE, part.len(), values)

@@ -11,7 +11,7 @@ use std::ops::Range;
 use tacit_algebra::{Buffer, Ring};
 use tacit_net::{Party, Phase};
 
-use super::role::Role;
+use super::role::PartyRole;
 use super::{Options, take};
 use crate::Error;
 use crate::machine::{
@@ -29,7 +29,7 @@ const SELECT: Message<Words> = Message::new("bicoptor select: multiply");
 /// One party's end of Bicoptor 2.0 over the ring `R`, RSS setting.
 pub struct BicoptorRss<R: Ring> {
     rss: Replicated,
-    role: Role,
+    role: PartyRole,
     options: Options,
     store: Store<R>,
     cost: RssCost<R>,
@@ -42,7 +42,7 @@ impl<R: Ring> BicoptorRss<R> {
         party.set_phase(Phase::Setup);
         let (rss, pairs) = Replicated::new(party, "bicoptor")?;
         Ok(BicoptorRss {
-            role: Role::new(rss.party.id(), &pairs[0], &pairs[1]),
+            role: PartyRole::new(rss.party.id(), &pairs[0], &pairs[1]),
             rss,
             options,
             store: Store::new(),
@@ -58,7 +58,7 @@ impl<R: Ring> BicoptorRss<R> {
     /// A holder's summand of `x`, re-randomised: the assistant knows component 2, and components
     /// may be public. Local.
     fn summand(&mut self, x: &Rss<Buffer<R>>) -> Buffer<R> {
-        let Role::Holder { first, common, .. } = &mut self.role else {
+        let PartyRole::Holder { first, common, .. } = &mut self.role else {
             return Buffer::default();
         };
         let rho = common.words(x.own.len());

@@ -12,7 +12,7 @@ use super::demand::{Material, Sign, Want};
 use super::{BicoptorRss, RssCost};
 use crate::Error;
 use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
-use crate::bicoptor::role::Role;
+use crate::bicoptor::role::PartyRole;
 use crate::bicoptor::{ASSISTANT, window};
 use crate::machine::KeyBits;
 use crate::message::Message;
@@ -60,11 +60,11 @@ impl<R: Ring> BicoptorRss<R> {
         // In the order in which the assistant sends: summands first, which wait for nothing.
         let n = x.own.len();
         let (z, masked) = match self.role {
-            Role::Holder { .. } => {
+            PartyRole::Holder { .. } => {
                 let z = self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?;
                 (z, self.finish_sign(n, keys, &flips)?)
             }
-            Role::Assistant { .. } => {
+            PartyRole::Assistant { .. } => {
                 let masked = self.finish_sign(n, keys, &flips)?;
                 (self.rss.finish_multiply::<Words<R>>(MULTIPLY, own)?, masked)
             }
@@ -102,8 +102,10 @@ impl<R: Ring> BicoptorRss<R> {
         let mut signs = Vec::new();
         for part in parts(&window, n) {
             signs.push(match self.role {
-                Role::Holder { .. } => self.rss.recv::<Booleans>(ASSISTANT, SIGN, part.len())?,
-                Role::Assistant { .. } => {
+                PartyRole::Holder { .. } => {
+                    self.rss.recv::<Booleans>(ASSISTANT, SIGN, part.len())?
+                }
+                PartyRole::Assistant { .. } => {
                     let mut sign = recv_entries(&mut self.rss.party, &window, part.len())?;
                     sign.xor_assign(&choices.slice(part.start, part.len()));
                     self.rss.send::<Booleans>(0, SIGN, &sign)?;

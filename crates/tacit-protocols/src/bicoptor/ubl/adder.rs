@@ -9,7 +9,7 @@ use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
 
 use super::demand::{Material, Want};
 use super::{Share, Ubl};
-use crate::bicoptor::role::{Role, open_rows, other, recv, send};
+use crate::bicoptor::role::{PartyRole, open_rows, other, recv, send};
 use crate::message::Message;
 use crate::replicated::{Words, blocks};
 use crate::{Error, pool};
@@ -77,8 +77,8 @@ impl<R: Ring> Ubl<R> {
             let (below, n) = (width as usize - 1, block.len());
             // The first holder's mask and the second's; the assistant, who draws both, multiplies.
             let (mask, product) = match &mut self.role {
-                Role::Holder { dealt, .. } => (dealt.bit_rows(below, n), BitRows::default()),
-                Role::Assistant { first, second } => {
+                PartyRole::Holder { dealt, .. } => (dealt.bit_rows(below, n), BitRows::default()),
+                PartyRole::Assistant { first, second } => {
                     let masks = [first, second].map(|prg| prg.bit_rows(below, n));
                     let product = planes::and(&masks[0], &masks[1]);
                     (BitRows::default(), product)
@@ -94,8 +94,8 @@ impl<R: Ring> Ubl<R> {
                 let upper = self.role.random_rows(pairs, n);
                 let lower = self.role.random_rows(2 * pairs - 1, n);
                 let product = match self.role {
-                    Role::Holder { .. } => BitRows::default(),
-                    Role::Assistant { .. } => planes::and(&planes::doubled(&upper), &lower),
+                    PartyRole::Holder { .. } => BitRows::default(),
+                    PartyRole::Assistant { .. } => planes::and(&planes::doubled(&upper), &lower),
                 };
                 let shape = [2 * pairs - 1, n];
                 let product = self.role.deal_rows(&mut self.party, DEAL, shape, product)?;
@@ -105,7 +105,7 @@ impl<R: Ring> Ubl<R> {
                     product,
                 });
             }
-            if let Role::Holder { .. } = self.role {
+            if let PartyRole::Holder { .. } = self.role {
                 made.push(sign);
             }
         }
@@ -117,8 +117,8 @@ impl<R: Ring> Ubl<R> {
     pub(super) fn deal_bits(&mut self, n: usize, times: bool) -> Result<Bit<R>, Error> {
         let bit = self.role.random_bits(n);
         let values = match self.role {
-            Role::Holder { .. } => Buffer::default(),
-            Role::Assistant { .. } => bit.words_of(),
+            PartyRole::Holder { .. } => Buffer::default(),
+            PartyRole::Assistant { .. } => bit.words_of(),
         };
         let word = self.role.deal(&mut self.party, WORD, n, values)?;
         let times = match times {
@@ -126,16 +126,16 @@ impl<R: Ring> Ubl<R> {
             true => {
                 let a = self.role.random(n);
                 let product = match self.role {
-                    Role::Holder { .. } => Buffer::default(),
-                    Role::Assistant { .. } => word.mul(&a),
+                    PartyRole::Holder { .. } => Buffer::default(),
+                    PartyRole::Assistant { .. } => word.mul(&a),
                 };
                 let product = self.role.deal(&mut self.party, PRODUCT, n, product)?;
                 Some([a, product])
             }
         };
         Ok(match self.role {
-            Role::Holder { .. } => Bit { bit, word, times },
-            Role::Assistant { .. } => Bit {
+            PartyRole::Holder { .. } => Bit { bit, word, times },
+            PartyRole::Assistant { .. } => Bit {
                 bit: Bits::zeros(0),
                 word: Buffer::default(),
                 times: None,
@@ -211,7 +211,7 @@ impl<R: Ring> Ubl<R> {
         let Material::Sign(material) = self.take(want)? else {
             unreachable!("material lies with its want")
         };
-        if let Role::Assistant { .. } = self.role {
+        if let PartyRole::Assistant { .. } = self.role {
             return Ok(Bits::zeros(0));
         }
         let sign = self.negative(&x.own(), width, material)?;

@@ -16,7 +16,7 @@ use super::demand::{Store, Want, wants_of};
 use super::share::Fixed;
 use super::{Share, Ubl};
 use crate::Cost;
-use crate::bicoptor::role::Role;
+use crate::bicoptor::role::PartyRole;
 use crate::bicoptor::{ASSISTANT, Options, PARTIES};
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine};
@@ -35,7 +35,7 @@ impl<R: Ring> UblCost<R> {
     /// A machine of a party that counts.
     pub(super) fn machine(&self, party: Party) -> Ubl<R> {
         Ubl {
-            role: Role::counting(party.id()),
+            role: PartyRole::counting(party.id()),
             party,
             ahead: Ahead::default(),
             options: self.0,
@@ -48,7 +48,7 @@ impl<R: Ring> UblCost<R> {
 
 impl<R: Ring> Counts for Ubl<R> {
     fn blank(&mut self, n: usize, _: Option<u32>, _: Option<usize>) -> Share<R> {
-        let holds = matches!(self.role, Role::Holder { .. });
+        let holds = matches!(self.role, PartyRole::Holder { .. });
         Share::new(n, holds.then(|| Buffer::counted(n)))
     }
 

@@ -10,7 +10,7 @@ use tacit_algebra::{Buffer, Ring};
 
 use super::adder::{Bit, Sign};
 use super::{Ubl, UblCost};
-use crate::bicoptor::role::Role;
+use crate::bicoptor::role::PartyRole;
 use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::bicoptor::{Options, check_windows};
 use crate::cost::not_native;
@@ -199,7 +199,7 @@ impl<R: Ring> Ubl<R> {
             0 => (self.role.deal(&mut self.party, TRIPLE, n, product)?, None),
             trunc => {
                 let mut sum = self.role.random(n);
-                if let Role::Assistant { .. } = self.role {
+                if let PartyRole::Assistant { .. } = self.role {
                     sum.sub_assign(&product);
                 }
                 let mask = deal_mask(&mut self.role, &mut self.party, sum, trunc)?;
@@ -207,8 +207,8 @@ impl<R: Ring> Ubl<R> {
             }
         };
         Ok(Material::Triple(match self.role {
-            Role::Holder { .. } => Triple { a, b, c, mask },
-            Role::Assistant { .. } => Triple {
+            PartyRole::Holder { .. } => Triple { a, b, c, mask },
+            PartyRole::Assistant { .. } => Triple {
                 a: Buffer::default(),
                 b,
                 c: Buffer::default(),
@@ -225,7 +225,7 @@ impl<R: Ring> Ubl<R> {
         b: &Buffer<R>,
         fixed: Option<usize>,
     ) -> Buffer<R> {
-        if let Role::Holder { .. } = self.role {
+        if let PartyRole::Holder { .. } = self.role {
             return Buffer::default();
         }
         let b = match fixed {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tacit_algebra::{Buffer, Ring};
 use tacit_net::{Party, Phase};
 
-use super::role::Role;
+use super::role::PartyRole;
 use super::truncate::{check, truncate_locally, truncate_masked};
 use super::{ASSISTANT, Options, PARTIES, take};
 use crate::machine::{
@@ -32,7 +32,7 @@ use share::Fixed;
 pub struct Ubl<R: Ring> {
     party: Party,
     ahead: Ahead,
-    role: Role,
+    role: PartyRole,
     options: Options,
     /// The operands fixed so far.
     fixed: Vec<Arc<Fixed<R>>>,
@@ -53,7 +53,7 @@ impl<R: Ring> Ubl<R> {
         let peers = [(id + PARTIES - 1) % PARTIES, (id + 1) % PARTIES];
         let pairs = keys::agree(&mut party, &peers)?;
         Ok(Ubl {
-            role: Role::new(id, &pairs[0], &pairs[1]),
+            role: PartyRole::new(id, &pairs[0], &pairs[1]),
             party,
             ahead: Ahead::default(),
             options,
@@ -118,7 +118,7 @@ impl<R: Ring> Machine for Ubl<R> {
 
     fn constant(&mut self, values: &[i64]) -> Share<R> {
         let own = match (&self.role, self.role.carries()) {
-            (Role::Assistant { .. }, _) => None,
+            (PartyRole::Assistant { .. }, _) => None,
             (_, true) => Some(Buffer::encode(values)),
             (_, false) => Some(Buffer::zeros(values.len())),
         };

@@ -11,7 +11,7 @@ use super::demand::{Material, Triple, Want};
 use super::{Share, Ubl, UblCost};
 use crate::Error;
 use crate::bicoptor::drelu::{parts, recv_entries, send_entries};
-use crate::bicoptor::role::{Role, other, recv, send};
+use crate::bicoptor::role::{PartyRole, other, recv, send};
 use crate::bicoptor::{ASSISTANT, window};
 use crate::machine::KeyBits;
 use crate::message::Message;
@@ -31,7 +31,7 @@ impl<R: Ring> Ubl<R> {
         }
         let window = window::<R>(keys, self.options.form)?;
         let flips = self.flips(x.len());
-        if let Role::Holder { .. } = self.role {
+        if let PartyRole::Holder { .. } = self.role {
             for part in parts(&window, x.len()) {
                 let t = flips.slice(part.start, part.len());
                 let own = x.own().part(part);
@@ -41,8 +41,8 @@ impl<R: Ring> Ubl<R> {
         let mut sign = Buffer::default();
         for part in parts(&window, x.len()) {
             let values = match self.role {
-                Role::Assistant { .. } => recv_entries(&mut self.party, &window, part.len())?,
-                Role::Holder { .. } => Bits::zeros(0),
+                PartyRole::Assistant { .. } => recv_entries(&mut self.party, &window, part.len())?,
+                PartyRole::Holder { .. } => Bits::zeros(0),
             };
             let values = values.words_of();
             let dealt = self.role.deal(&mut self.party, SIGN, part.len(), values)?;
@@ -63,7 +63,7 @@ impl<R: Ring> Ubl<R> {
         let Material::Triple(triple) = self.take(Want::Relu { n: x.len() })? else {
             unreachable!("material lies with its want")
         };
-        if let Role::Assistant { .. } = self.role {
+        if let PartyRole::Assistant { .. } = self.role {
             for part in parts(&window, x.len()) {
                 let sign = recv_entries(&mut self.party, &window, part.len())?;
                 let e = sign.words_of().sub(&triple.b.part(part));
@@ -104,8 +104,8 @@ impl<R: Ring> Ubl<R> {
     /// The holders' random flips of the sign; none at the assistant.
     fn flips(&mut self, n: usize) -> Bits {
         match &mut self.role {
-            Role::Holder { common, .. } => common.bits(n),
-            Role::Assistant { .. } => Bits::zeros(0),
+            PartyRole::Holder { common, .. } => common.bits(n),
+            PartyRole::Assistant { .. } => Bits::zeros(0),
         }
     }
 }

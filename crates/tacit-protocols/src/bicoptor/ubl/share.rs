@@ -8,7 +8,7 @@ use tacit_algebra::{Buffer, Ring};
 use super::Ubl;
 use crate::Error;
 use crate::bicoptor::ASSISTANT;
-use crate::bicoptor::role::{Role, open, other, recv, send};
+use crate::bicoptor::role::{PartyRole, open, other, recv, send};
 use crate::machine::Audience;
 use crate::message::{self, Message};
 use crate::replicated::Words;
@@ -115,11 +115,11 @@ impl<R: Ring> Ubl<R> {
             return Ok(Share::new(n, (!owns).then_some(own)));
         }
         let own = match &mut self.role {
-            Role::Holder { common, .. } => {
+            PartyRole::Holder { common, .. } => {
                 let mask = common.words(n);
                 Some(if owns { values.sub(&mask) } else { mask })
             }
-            Role::Assistant { .. } => None,
+            PartyRole::Assistant { .. } => None,
         };
         Ok(Share::new(n, own))
     }

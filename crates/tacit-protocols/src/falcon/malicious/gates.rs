@@ -18,7 +18,7 @@ use crate::replicated::{Booleans, Domain, Rss, Words};
 
 /// A party's place in the proof of one party's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(super) enum ProofRole {
     /// Sent the messages.
     Prover,
     /// The party before the prover, who received them.
@@ -27,20 +27,20 @@ pub(super) enum Role {
     Right,
 }
 
-impl Role {
+impl ProofRole {
     /// The component of `x` that this role knows and the proof is about.
     pub fn component<T>(self, x: &Rss<T>) -> &T {
         match self {
-            Role::Left => &x.next,
-            Role::Prover | Role::Right => &x.own,
+            ProofRole::Left => &x.next,
+            ProofRole::Prover | ProofRole::Right => &x.own,
         }
     }
 
     /// The component of `x` whose products with the other one the proof is about.
     pub fn other_component<T>(self, x: &Rss<T>) -> &T {
         match self {
-            Role::Prover => &x.next,
-            Role::Left | Role::Right => &x.own,
+            ProofRole::Prover => &x.next,
+            ProofRole::Left | ProofRole::Right => &x.own,
         }
     }
 }

@@ -12,7 +12,7 @@ use tacit_algebra::Prg;
 use tacit_algebra::extension::Extension;
 
 use super::defences::{Defence, Defences};
-use super::gates::{Gates, Role, Terms};
+use super::gates::{Gates, ProofRole, Terms};
 
 /// The most gates of a portion: with what is made of it, it fits a cache.
 pub(super) const fn portion<K: Extension>(terms: Terms) -> usize {
@@ -90,7 +90,7 @@ impl<K: Extension> Span<K> {
     }
 
     /// A portion of `u` over the base, without theta.
-    fn u(&self, role: Role, portion: usize) -> Vec<K::Base> {
+    fn u(&self, role: ProofRole, portion: usize) -> Vec<K::Base> {
         let first = self.part(portion, |gates| role.other_component(&gates.x));
         let second = || self.part(portion, |gates| role.other_component(gates.second()[0]));
         match self.terms {
@@ -100,7 +100,7 @@ impl<K: Extension> Span<K> {
     }
 
     /// A portion of `v` over the base.
-    fn v(&self, role: Role, portion: usize) -> Vec<K::Base> {
+    fn v(&self, role: ProofRole, portion: usize) -> Vec<K::Base> {
         let first = self.part(portion, |gates| role.component(&gates.y));
         let second = || self.part(portion, |gates| role.component(gates.second()[1]));
         match self.terms {
@@ -135,11 +135,11 @@ impl<K: Extension> Theta<K> {
     }
 
     /// A verifier's share of the claim about all gates; of a cube, of the claims about each block.
-    pub fn claims(&self, span: &Span<K>, role: Role) -> Vec<K> {
+    pub fn claims(&self, span: &Span<K>, role: ProofRole) -> Vec<K> {
         let mut sums = vec![K::ZERO; self.blocks.len()];
         for (portion, columns) in self.columns.iter().enumerate() {
             let claimed = span.part(portion, |gates| match role {
-                Role::Left => &gates.left,
+                ProofRole::Left => &gates.left,
                 _ => &gates.right,
             });
             let more = K::block_sums(columns, self.blocks.len(), &claimed);
@@ -155,7 +155,10 @@ impl<K: Extension> Theta<K> {
     pub fn products(&self, span: &Span<K>) -> Vec<K> {
         let blocks = self.blocks.len();
         let of = |(portion, columns)| {
-            let (u, v) = (span.u(Role::Prover, portion), span.v(Role::Prover, portion));
+            let (u, v) = (
+                span.u(ProofRole::Prover, portion),
+                span.v(ProofRole::Prover, portion),
+            );
             match K::CUBE {
                 true => K::cube_products(columns, blocks, &u, &v),
                 false => K::block_products(columns, blocks, &u, &v),
@@ -203,7 +206,7 @@ impl<K: Extension> Folded<K> {
     }
 
     /// A portion of `u`.
-    pub fn u(&self, span: &Span<K>, role: Role, portion: usize) -> Vec<K> {
+    pub fn u(&self, span: &Span<K>, role: ProofRole, portion: usize) -> Vec<K> {
         let theta = &self.theta;
         let mut u = K::combine_blocks(&self.u, theta.blocks.len(), &span.u(role, portion));
         K::weigh(&mut u, &theta.columns[portion]);
@@ -211,7 +214,7 @@ impl<K: Extension> Folded<K> {
     }
 
     /// A portion of `v`.
-    pub fn v(&self, span: &Span<K>, role: Role, portion: usize) -> Vec<K> {
+    pub fn v(&self, span: &Span<K>, role: ProofRole, portion: usize) -> Vec<K> {
         K::combine_blocks(&self.v, self.theta.blocks.len(), &span.v(role, portion))
     }
 }

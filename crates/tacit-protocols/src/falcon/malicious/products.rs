@@ -5,7 +5,7 @@ use tacit_algebra::extension::{Extension, Galois, product_side};
 use tacit_algebra::{BatchMatMul, Buffer, Conv2d, Prg, Ring};
 
 use super::defences::{Defence, Defences};
-use super::gates::Role;
+use super::gates::ProofRole;
 use crate::bilinear::Bilinear;
 use crate::replicated::Rss;
 
@@ -61,7 +61,7 @@ pub(super) trait Compress<K> {
     fn compress(
         &self,
         prg: &mut Prg,
-        role: Role,
+        role: ProofRole,
         defences: Defences,
         vectors: [&mut Vec<K>; 2],
     ) -> K;
@@ -127,27 +127,27 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
     fn compress(
         &self,
         prg: &mut Prg,
-        role: Role,
+        role: ProofRole,
         defences: Defences,
         [u, v]: [&mut Vec<Galois<R>>; 2],
     ) -> Galois<R> {
         let coins = Coins::draw::<R>(prg, self.map, defences);
         let mut claim = match role {
-            Role::Prover => Galois::ZERO,
-            Role::Left => coins.outputs(&self.left),
-            Role::Right => coins.outputs(&self.right),
+            ProofRole::Prover => Galois::ZERO,
+            ProofRole::Left => coins.outputs(&self.left),
+            ProofRole::Right => coins.outputs(&self.right),
         };
-        if role != Role::Left {
+        if role != ProofRole::Left {
             let [x, w] = [&self.x, &self.w].map(|operand| role.other_component(operand));
             coins
                 .sides(x, w)
                 .into_iter()
                 .for_each(|side| u.extend(side));
         }
-        if role != Role::Right {
+        if role != ProofRole::Right {
             let [x, w] = [&self.x, &self.w].map(|operand| role.component(operand));
             let [a, b] = coins.sides(x, w);
-            if role == Role::Left {
+            if role == ProofRole::Left {
                 claim = claim.sub(Galois::dot(&a, &b));
             }
             [b, a].into_iter().for_each(|side| v.extend(side));

@@ -40,7 +40,7 @@ use tacit_algebra::extension::Extension;
 use super::coins::Draw;
 use super::defences::{Defence, Defences};
 use super::fold::{Fold, schedule};
-use super::gates::{Role, Terms};
+use super::gates::{ProofRole, Terms};
 use super::portions::{Folded, Span, Theta, add};
 use super::products::Compress;
 
@@ -102,7 +102,7 @@ enum Gated<K: Extension> {
 
 /// One party's end of a proof.
 pub(super) struct Proof<K: Extension> {
-    role: Role,
+    role: ProofRole,
     statement: Rc<Statement<K>>,
     sources: Sources,
     /// What is left to fold, the next one last.
@@ -124,7 +124,7 @@ pub(super) struct Proof<K: Extension> {
 
 impl<K: Extension> Proof<K> {
     pub fn new(
-        role: Role,
+        role: ProofRole,
         statement: &Rc<Statement<K>>,
         sources: Sources,
         defences: Defences,
@@ -151,17 +151,17 @@ impl<K: Extension> Proof<K> {
     }
 
     fn draws(&self, draw: Draw) {
-        if self.role == Role::Prover {
+        if self.role == ProofRole::Prover {
             draw.now();
         }
     }
 
     fn knows_u(&self) -> bool {
-        self.role != Role::Left
+        self.role != ProofRole::Left
     }
 
     fn knows_v(&self) -> bool {
-        self.role != Role::Right
+        self.role != ProofRole::Right
     }
 
     /// The gates; there are some.
@@ -269,7 +269,7 @@ impl<K: Extension> Proof<K> {
     /// The last elements: `u` of the right verifier, `v` of the left one.
     fn end(&self) -> K {
         match self.role {
-            Role::Left => self.v[0],
+            ProofRole::Left => self.v[0],
             _ => self.u[0],
         }
     }
@@ -282,7 +282,7 @@ impl<K: Extension> Run for Proof<K> {
         if let Some(span) = &statement.gates {
             self.draws(Draw::Theta);
             let theta = Theta::draw(&mut coins, span.shape, self.defences);
-            if self.role != Role::Prover {
+            if self.role != ProofRole::Prover {
                 self.claims = theta.claims(span, self.role);
             }
             self.gated = Gated::Blocks(theta);
@@ -338,7 +338,7 @@ impl<K: Extension> Run for Proof<K> {
         let fold = self.folds.pop().expect("there is a fold");
         self.draws(Draw::Point);
         let point = fold.point(coins, self.defences);
-        if self.role != Role::Prover {
+        if self.role != ProofRole::Prover {
             let dealt = std::mem::take(&mut self.coefficients);
             self.claims = vec![fold.claim(dealt, &self.claims, &point)];
         }

@@ -25,7 +25,7 @@ use super::coins::{Coin, hash};
 use super::counted::Counted;
 use super::defences::{Defence, Defences};
 use super::fold::schedule;
-use super::gates::{Gates, Pending, Role, Terms, Verified};
+use super::gates::{Gates, Pending, ProofRole, Terms, Verified};
 use super::open::DIGEST;
 use super::portions::Span;
 use super::products::{Compress, Product};
@@ -148,11 +148,13 @@ impl<R: Ring> Checks<R> {
                 |role, sources| Box::new(Proof::new(role, &statement, sources, self.defences));
             proofs
                 .own
-                .push(proof(Role::Prover, self.generators.prover()));
-            proofs.next.push(proof(Role::Left, self.generators.left()));
+                .push(proof(ProofRole::Prover, self.generators.prover()));
+            proofs
+                .next
+                .push(proof(ProofRole::Left, self.generators.left()));
             proofs
                 .prev
-                .push(proof(Role::Right, self.generators.right()));
+                .push(proof(ProofRole::Right, self.generators.right()));
         }
     }
 

@@ -73,9 +73,19 @@ fn prove<K: Extension>(
     let source = |seed: u8| Some(Prg::new([seed; 16]));
     let sources = |left, right| Sources { left, right };
     let (l, r) = (star, 100 + star);
-    let mut prover = Proof::new(Role::Prover, &own, sources(source(l), source(r)), defences);
-    let mut left = Proof::new(Role::Left, &others, sources(source(l), None), defences);
-    let mut right = Proof::new(Role::Right, &others, sources(None, source(r)), defences);
+    let mut prover = Proof::new(
+        ProofRole::Prover,
+        &own,
+        sources(source(l), source(r)),
+        defences,
+    );
+    let mut left = Proof::new(ProofRole::Left, &others, sources(source(l), None), defences);
+    let mut right = Proof::new(
+        ProofRole::Right,
+        &others,
+        sources(None, source(r)),
+        defences,
+    );
     let roles: [&mut dyn Run; 3] = [&mut prover, &mut left, &mut right];
     roles.into_iter().for_each(|role| role.begin([7; 16]));
     let mut hop = 0;
@@ -360,7 +370,7 @@ fn errors_of_outputs_do_not_cancel() {
                 let claim = |defences| {
                     let mut coins = Prg::new([7; 16]);
                     let vectors = [&mut Vec::new(), &mut Vec::new()];
-                    product.compress(&mut coins, Role::Left, defences, vectors)
+                    product.compress(&mut coins, ProofRole::Left, defences, vectors)
                 };
                 let name = format!("{map:?}, coordinate {axis}");
                 assert_ne!(claim(Defences::default()), Galois::ZERO, "{name}");
