@@ -167,7 +167,7 @@ pub enum Call {
         /// The function.
         function: Elementary,
     },
-    /// A checkpoint of what waits to be verified: `verify`, or one that the machine makes by itself and
+    /// A verification of all that waits for one: `verify`, or one that the machine makes by itself and
     /// [`CostModel::checked`](crate::cost::CostModel::checked) adds to the calls; it also fills in what
     /// waits.
     Verify(Unverified),

@@ -120,7 +120,7 @@ pub trait CostModel: Sync {
     fn mixed(&self) -> bool {
         false
     }
-    /// The calls with the checkpoints that the machine makes among them.
+    /// The calls with the verifications that the machine makes among them.
     fn checked(&self, calls: Vec<Call>) -> Vec<Call> {
         calls
     }

@@ -125,7 +125,7 @@ pub trait Machine: Sized {
     /// A share of `n` elements that [`Machine::save`] made bytes of; others are refused.
     fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error>;
     /// This party's part of `x` as bytes for a client that is no party, who puts the values together
-    /// from the parts of all: after a checkpoint, where there is one. The client learns the values, and
+    /// from the parts of all: after a verification, where there is one. The client learns the values, and
     /// no more than a party to whom they are revealed, even together with one that is corrupt.
     fn hand_out(&mut self, x: &Self::Share) -> Result<Vec<u8>, Error> {
         self.verify()?;

@@ -103,7 +103,7 @@ pub fn calls_of<T, E: From<Error>>(
 }
 
 /// The calls that a protocol with this cost model makes for `calls`. A function that the protocol does
-/// not compute by itself is replaced by the calls of its program; local calls are left out; checkpoints
+/// not compute by itself is replaced by the calls of its program; local calls are left out; verifications
 /// that the machine makes by itself are added.
 pub fn lowered(calls: &[Call], model: &dyn CostModel) -> Result<Vec<Call>, Error> {
     let mut notes = Notes::default();

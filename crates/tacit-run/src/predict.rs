@@ -35,11 +35,11 @@ pub(crate) fn predicted<'a>(
     let nothing = Cost::each(instance.parties, 0, 0);
     let [mut online, mut offline] = [nothing.clone(), nothing];
     let mut computing = speeds.map(|_| Seconds::default());
-    // Where checkpoints are is a matter of all calls of a portion.
-    let is_checkpoint = |call: &Call| matches!(call, Call::Verify { .. });
+    // Where verifications are is a matter of all calls of a portion.
+    let is_verification = |call: &Call| matches!(call, Call::Verify { .. });
     for layer in layers {
         let mut calls = lowered(layer, &*model)?;
-        calls.retain(|call| !is_checkpoint(call));
+        calls.retain(|call| !is_verification(call));
         let cost = model.in_a_row(&calls);
         if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
             computing.online += speeds.computing(&calls, &*model, cost.rounds);
@@ -47,14 +47,14 @@ pub(crate) fn predicted<'a>(
         online += &cost;
     }
     for calls in portions.calls() {
-        let checkpoints = calls.iter().filter(|call| is_checkpoint(call));
-        let checkpoints = checkpoints.map(|call| model.online(call));
+        let verifications = calls.iter().filter(|call| is_verification(call));
+        let verifications = verifications.map(|call| model.online(call));
         let cost = model.offline(calls);
-        for checkpoint in checkpoints {
+        for verification in verifications {
             if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
-                computing.online += speeds.at_checkpoint(checkpoint.rounds);
+                computing.online += speeds.at_verification(verification.rounds);
             }
-            online += &checkpoint;
+            online += &verification;
         }
         if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
             computing.offline += speeds.offline(&Work::offline(calls, &*model, cost.rounds));

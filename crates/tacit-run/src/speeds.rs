@@ -4,7 +4,7 @@
 //! its product. The time of a kind of calls is a line between one measured size and the next. Signs are measured over
 //! few bits and over many; the time of others lies between the two, by the bytes that a call declares.
 //!
-//! What is verified at a checkpoint takes time for the calls that wait for it, and once for the checkpoint, however
+//! A verification takes time for each of the calls that wait for it, and once more by itself, however
 //! many calls share it.
 
 mod work;
@@ -105,14 +105,15 @@ pub struct Speeds {
     pub online: BTreeMap<Kind, Vec<Curve>>,
     /// The times of the offline phase, for each kind by growing bytes of an element.
     pub offline: BTreeMap<Kind, Vec<Curve>>,
-    /// The times of verifying calls at a checkpoint, for each kind by growing bytes of an element.
+    /// The times of verifying calls, for each kind by growing bytes of an element.
     pub verified: BTreeMap<Kind, Vec<Curve>>,
     /// The seconds of multiplications.
     pub rates: Rates,
     /// Seconds of verifying one element of the operands of a matrix product or a convolution.
     pub verified_operand: f64,
-    /// Seconds that a checkpoint takes by itself, beside those of hops.
-    pub checkpoint: f64,
+    /// Seconds that a verification takes by itself, beside those of hops.
+    #[serde(rename = "checkpoint")]
+    pub verification: f64,
     /// Seconds of making a byte of the keys that products take, once a session.
     pub key_byte: f64,
     /// How many times as long as its calls by themselves a small network took online: copies between layers and
@@ -135,14 +136,14 @@ impl Speeds {
     }
 
     /// Seconds that calls of the online phase compute, of so many hops, and that it takes to verify them;
-    /// checkpoints by themselves are told by [`Speeds::at_checkpoint`].
+    /// verifications by themselves are told by [`Speeds::at_verification`].
     pub fn computing(&self, calls: &[Call], model: &dyn CostModel, rounds: u32) -> f64 {
         self.together * self.online(&Work::online(calls, model, rounds))
     }
 
-    /// Seconds that a checkpoint of so many hops takes by itself, however many calls share it.
-    pub fn at_checkpoint(&self, rounds: u32) -> f64 {
-        self.together * (self.checkpoint + f64::from(rounds) * self.hop)
+    /// Seconds that a verification of so many hops takes by itself, however many calls share it.
+    pub fn at_verification(&self, rounds: u32) -> f64 {
+        self.together * (self.verification + f64::from(rounds) * self.hop)
     }
 
     /// Seconds of making so many bytes of the keys that products take.
@@ -257,9 +258,9 @@ mod tests {
         );
     }
 
-    /// Calls that share a checkpoint pay for what is verified of them, and for the checkpoint once.
+    /// Calls that share a verification pay for what is verified of them, and for the verification once.
     #[test]
-    fn a_checkpoint_is_paid_once() {
+    fn a_verification_is_paid_once() {
         use tacit_protocols::falcon::{FalconCost, Options, Security};
         let options = Options {
             security: Security::Malicious,
@@ -271,7 +272,7 @@ mod tests {
             verified: BTreeMap::from([(Kind::Relu, verified)]),
             verified_operand: 0.5,
             hop: 0.25,
-            checkpoint: 3.0,
+            verification: 3.0,
             together: 2.0,
             ..Speeds::default()
         };
@@ -281,6 +282,6 @@ mod tests {
         let shape = tacit_protocols::machine::MatMul { m: 1, k: 2, n: 3 };
         let product = Call::product(Bilinear::MatMul(shape), 0);
         assert_eq!(seconds(&[product]), 8.0);
-        assert_eq!(speeds.at_checkpoint(4), 8.0);
+        assert_eq!(speeds.at_verification(4), 8.0);
     }
 }

@@ -37,11 +37,11 @@ const KEYS: usize = 3;
 struct Took {
     offline: f64,
     online: f64,
-    /// Seconds of the checkpoint after the calls.
-    checkpoint: f64,
-    /// Hops of the online phase without checkpoints.
+    /// Seconds of the verification after the calls.
+    verification: f64,
+    /// Hops of the online phase without verifications.
     rounds: u32,
-    /// Hops of each checkpoint: more than one where the calls do not wait for that after them.
+    /// Hops of each verification: more than one where the calls do not wait for that after them.
     checked: Vec<u32>,
     /// Seconds and bytes of keys, which are made before the first run alone.
     keys: [f64; 2],
@@ -50,13 +50,13 @@ struct Took {
 }
 
 impl Took {
-    /// Seconds of verifying the calls, without the time of the checkpoint by itself.
+    /// Seconds of verifying the calls, without the time of the verification by itself.
     fn verifying(&self, speeds: &Speeds) -> f64 {
         let alone = self
             .checked
             .iter()
-            .map(|&rounds| speeds.at_checkpoint(rounds));
-        (self.checkpoint - alone.sum::<f64>()).max(0.0)
+            .map(|&rounds| speeds.at_verification(rounds));
+        (self.verification - alone.sum::<f64>()).max(0.0)
     }
 }
 
@@ -112,7 +112,7 @@ fn speeds_by(
                 push(curve, part.filter(|part| part.kind == *kind), seconds);
             }
             // The next size takes many times as long.
-            if took.online + took.offline + took.checkpoint > effort.enough {
+            if took.online + took.offline + took.verification > effort.enough {
                 break;
             }
         }
@@ -138,20 +138,20 @@ fn speeds_by(
     let network = Probe::network(&instance, effort.items);
     let took = look(&network)?;
     let [calls, _] = network.calls(&instance)?;
-    let checkpoints = took
+    let verifications = took
         .checked
         .iter()
-        .map(|&rounds| speeds.at_checkpoint(rounds));
+        .map(|&rounds| speeds.at_verification(rounds));
     let apart =
-        speeds.computing(&calls, &*instance.cost()?, took.rounds) + checkpoints.sum::<f64>();
+        speeds.computing(&calls, &*instance.cost()?, took.rounds) + verifications.sum::<f64>();
     if apart > 0.0 {
-        let together = (took.online + took.checkpoint) / apart;
+        let together = (took.online + took.verification) / apart;
         speeds.together = together.clamp(1.0 / TOGETHER, TOGETHER);
     }
     Ok(speeds)
 }
 
-/// What a hop and a checkpoint take by themselves, by the smallest probes.
+/// What a hop and a verification take by themselves, by the smallest probes.
 fn alone(smallest: &[Took]) -> Speeds {
     let of = |seconds: &dyn Fn(&Took) -> f64| {
         median(&mut smallest.iter().map(seconds).collect::<Vec<f64>>())
@@ -161,7 +161,7 @@ fn alone(smallest: &[Took]) -> Speeds {
         together: 1.0,
         ..Speeds::default()
     };
-    speeds.checkpoint = of(&|took| took.verifying(&speeds));
+    speeds.verification = of(&|took| took.verifying(&speeds));
     speeds
 }
 
@@ -266,15 +266,15 @@ fn measured(
                 .collect::<Vec<f64>>(),
         )
     };
-    let (model, [calls, checkpoints]) = (instance.cost()?, probe.calls(instance)?);
-    let checked = checkpoints.iter().map(|call| model.online(call).rounds);
+    let (model, [calls, verifications]) = (instance.cost()?, probe.calls(instance)?);
+    let checked = verifications.iter().map(|call| model.online(call).rounds);
     let measured = calls.last();
     let parts =
         [Part::offline, Part::online].map(|part| measured.and_then(|call| part(call, &*model)));
     Ok(Took {
         offline: of_phase(0),
         online: of_phase(1),
-        checkpoint: of_phase(2),
+        verification: of_phase(2),
         checked: checked.collect(),
         keys: [
             slowest(0, KEYS),

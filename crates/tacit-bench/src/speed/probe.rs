@@ -225,17 +225,17 @@ impl Probe {
         }
     }
 
-    /// The measured calls, as the protocol is asked for them, and the checkpoints of these.
+    /// The measured calls, as the protocol is asked for them, and the verifications of these.
     pub fn calls(&self, instance: &Instance) -> Result<[Vec<Call>; 2], Error> {
         let model = instance.cost()?;
         let mut calls = lowered(&self.recorded(instance.width)?, &*model)?;
-        let is_checkpoint = |call: &Call| matches!(call, Call::Verify(_));
-        calls.retain(|call| !is_checkpoint(call) && self.is_measured(call));
+        let is_verification = |call: &Call| matches!(call, Call::Verify(_));
+        calls.retain(|call| !is_verification(call) && self.is_measured(call));
         let mut checked = calls.clone();
         checked.push(Call::Verify(Unverified::default()));
-        let mut checkpoints = lowered(&checked, &*model)?;
-        checkpoints.retain(is_checkpoint);
-        Ok([calls, checkpoints])
+        let mut verifications = lowered(&checked, &*model)?;
+        verifications.retain(is_verification);
+        Ok([calls, verifications])
     }
 
     /// Whether a call is what is measured, not what it takes to come there.
@@ -332,7 +332,7 @@ pub(super) struct Timed<'a> {
 }
 
 impl Timed<'_> {
-    /// The offline phase, the online phase, the checkpoint after it and the keys made before, of one run that warms
+    /// The offline phase, the online phase, the verification after it and the keys made before, of one run that warms
     /// up and of those that count.
     pub fn run(self, machine: &mut Erased) -> Result<Vec<[Metered; 4]>, Error> {
         let first = machine.party().id() == 0;
@@ -364,8 +364,8 @@ impl Timed<'_> {
         let ready = self.probe.ready(machine, operands)?;
         machine.verify()?;
         let online = self.online(machine, |machine| self.probe.run(machine, operands, ready))?;
-        let checkpoint = self.online(machine, |machine| machine.verify())?;
-        Ok([offline, online, checkpoint, keys])
+        let verification = self.online(machine, |machine| machine.verify())?;
+        Ok([offline, online, verification, keys])
     }
 
     /// What a part of the online phase takes once all parties are there.

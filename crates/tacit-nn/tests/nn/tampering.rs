@@ -109,7 +109,7 @@ fn changes_of_a_prediction_are_caught() {
     totals.assert_caught("digits, 32 bits");
 }
 
-/// A checkpoint stands between the portions: what one leaves unverified must not be lost with it.
+/// A verification stands between the portions: what one leaves unverified must not be lost with it.
 #[test]
 fn changes_of_a_prediction_in_portions_are_caught() {
     let totals = digits().tamper(Security::Malicious, Extent::Sample, 1);

@@ -59,7 +59,7 @@ impl<R: Ring> FalconCost<R> {
         }
     }
 
-    /// A checkpoint, of which a run among curious parties has none.
+    /// A verification, of which a run among curious parties has none.
     fn verify(&self, waiting: Unverified) -> Cost {
         if self.options.security == Security::SemiHonest {
             return Cost::each(PARTIES, 0, 0);
@@ -117,13 +117,13 @@ impl<R: Ring> FalconCost<R> {
     }
 }
 
-/// Bytes of a checkpoint by itself, of an entry of its proof while it is folded, and entries that are folded at a
+/// Bytes of a verification by itself, of an entry of its proof while it is folded, and entries that are folded at a
 /// time: as measured.
-const CHECKPOINT: u64 = 8_000_000;
+const VERIFICATION: u64 = 8_000_000;
 const ENTRY: u64 = 150;
 const FOLDED: u64 = 64_512;
 
-/// About how many bytes a checkpoint takes at a party: of every product both components of both factors and two
+/// About how many bytes a verification takes at a party: of every product both components of both factors and two
 /// claims, and its proof.
 fn verifying<R: Ring>(waiting: &Unverified) -> u64 {
     let words = (waiting.choices + waiting.products + LEFT * waiting.quotients) as u64;
@@ -132,7 +132,7 @@ fn verifying<R: Ring>(waiting: &Unverified) -> u64 {
     let entries = 2 * words + waiting.entries as u64;
     match words + bits + entries {
         0 => 0,
-        _ => CHECKPOINT + kept + ENTRY * entries.min(FOLDED),
+        _ => VERIFICATION + kept + ENTRY * entries.min(FOLDED),
     }
 }
 
@@ -147,7 +147,7 @@ impl<R: Ring> Counts for Falcon<R> {
 }
 
 impl<R: Ring> CostModel for FalconCost<R> {
-    /// Without the checkpoints that a machine makes by itself: [`CostModel::checked`] lists them.
+    /// Without the verifications that a machine makes by itself: [`CostModel::checked`] lists them.
     fn online(&self, call: &Call) -> Cost {
         match *call {
             Call::Verify(waiting) => self.verify(waiting),
@@ -185,16 +185,16 @@ impl<R: Ring> CostModel for FalconCost<R> {
         self.stored(call).max(workspace::<R>(call))
     }
 
-    /// With what a checkpoint verifies, and what its proof takes.
+    /// With what waits for a verification, and what its proof takes.
     fn memory(&self, calls: &[Call]) -> u64 {
         let stored: u64 = calls.iter().map(|call| self.stored(call)).sum();
         let most = |of: &dyn Fn(&Call) -> u64| calls.iter().map(of).max().unwrap_or(0);
         let widest = most(&|call| self.workspace(call).saturating_sub(self.stored(call)));
-        let checkpoint = most(&|call| match call {
+        let verification = most(&|call| match call {
             Call::Verify(waiting) => verifying::<R>(waiting),
             _ => 0,
         });
-        MAKING * stored + widest + checkpoint
+        MAKING * stored + widest + verification
     }
 
     /// Two components.

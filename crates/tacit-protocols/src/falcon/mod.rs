@@ -22,10 +22,10 @@
 //!
 //! Falcon is semi-honest or malicious with abort. Where the two differ there are two files of one name,
 //! in `falcon/semi_honest/` and `falcon/malicious/`, and `security.rs` chooses; all else is common.
-//! Under malicious security every product leaves a record and every opening a hash, and a *checkpoint*
+//! Under malicious security every product leaves a record and every opening a hash, and a *verification*
 //! verifies them before anything unmasked is opened that depends on them. When is a rule of sizes
 //! alone, written twice: the machine keeps it (`verify.rs`), and `CostModel::checked` adds the same
-//! checkpoints to the calls of a plan as `Call::Verify`. docs/threat-model.md says why it is enough.
+//! verifications to the calls of a plan as `Call::Verify`. docs/threat-model.md says why it is enough.
 
 mod compare;
 mod cost;
@@ -263,7 +263,7 @@ impl<R: Ring> Machine for Falcon<R> {
         size: usize,
         keys: KeyBits,
     ) -> Result<Self::Share, Error> {
-        // One call, however many levels it has, ends with at most one checkpoint.
+        // One call, however many levels it has, ends with at most one verification.
         let y = pool::maxpool_by(self, x, windows, size, &mut |this, x| this.rectify(x, keys))?;
         self.settled(y)
     }

@@ -1,4 +1,4 @@
-//! Where a machine makes checkpoints by itself, as a plan lists them.
+//! Where a machine makes verifications by itself, as a plan lists them.
 
 use std::marker::PhantomData;
 
@@ -101,7 +101,7 @@ impl<'a, R: Ring> Waiting<'a, R> {
     }
 }
 
-/// The calls with the checkpoints of the machine: before each result is given out, where more than
+/// The calls with the verifications of the machine: before each result is given out, where more than
 /// [`LIMIT`] elements wait, and where the calls have one.
 pub(in crate::falcon) fn checked<R: Ring>(calls: Vec<Call>, options: &Options) -> Vec<Call> {
     let mut all = Vec::with_capacity(calls.len());

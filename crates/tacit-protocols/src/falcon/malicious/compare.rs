@@ -17,8 +17,8 @@ const ROOT: Message<Residues> = Message::new("falcon compare: open product");
 
 impl<R: Ring> Falcon<R> {
     /// What is opened of `[x > r]`, as in [`Falcon::private_compare`] (Falcon, Algorithm 1, section
-    /// 3.3; docs/spec/falcon.md, section 3), with a checkpoint before the root is opened.
-    /// `ceil(log2(rows + 1))` hops for the tree, the checkpoint and 1.
+    /// 3.3; docs/spec/falcon.md, section 3), with a verification before the root is opened.
+    /// `ceil(log2(rows + 1))` hops for the tree, the verification and 1.
     pub(in crate::falcon) fn compare_checked<S: Ring>(
         &mut self,
         batch: &CompareBatch,

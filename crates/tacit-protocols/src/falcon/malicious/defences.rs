@@ -24,7 +24,7 @@ pub(super) enum Defence {
     Proofs,
     /// The hashes of openings are compared.
     Openings,
-    /// A checkpoint comes before the root of a comparison is opened.
+    /// A verification comes before the root of a comparison is opened.
     CheckedRoot,
     /// A result is held against the copy of its other holder.
     SecondCopy,

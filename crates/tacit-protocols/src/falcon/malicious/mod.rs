@@ -14,14 +14,14 @@
 //! | `portions.rs` | the gates of a proof, a portion at a time |
 //! | `proof.rs`, `fold.rs`, `counted.rs` | one inner-product proof, its folds; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
-//! | `verify.rs` | all that wait, side by side: the checkpoint |
+//! | `verify.rs` | all that wait, side by side: the verification |
 //! | `coins.rs` | the verifiers' coins and the generators of pairs |
 //! | `open.rs` | products and openings that leave a record |
 //! | `compare.rs` | the product tree of private compare |
 //! | `sign.rs`, `times.rs` | signs by the adder, bits times values |
 //! | `wraps.rs` | truncations without masks |
 //! | `adder.rs`, `inject.rs`, `truncate.rs` | the offline phase where it differs |
-//! | `checked.rs` | the checkpoints that a machine makes by itself, as a plan lists them |
+//! | `checked.rs` | the verifications that a machine makes by itself, as a plan lists them |
 
 mod adder;
 #[cfg(test)]
@@ -53,7 +53,7 @@ use open::Transcripts;
 
 use crate::keys::Pair;
 
-/// Elements that wait to be verified before a machine call ends with a checkpoint.
+/// Elements that wait to be verified before a machine call ends with a verification.
 pub(super) const LIMIT: usize = 1 << 20;
 
 /// What malicious security adds to a party's end of the protocol.
@@ -61,11 +61,11 @@ pub(super) struct Checks<R> {
     pub pending: Pending<R>,
     transcripts: Transcripts,
     generators: Generators,
-    /// Whether something was opened or multiplied since the last checkpoint of all domains.
+    /// Whether something was opened or multiplied since the last verification of all domains.
     pub dirty: bool,
     /// Elements of the ring products that wait; public, for it depends on sizes only.
     pub waiting: usize,
-    /// Whether a checkpoint has begun and not ended well: then nothing is verified or revealed any more.
+    /// Whether a verification has begun and not ended well: then nothing is verified or revealed any more.
     failed: bool,
     defences: Defences,
 }

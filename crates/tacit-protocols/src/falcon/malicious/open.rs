@@ -2,13 +2,13 @@
 //!
 //! In an opening party `i` learns component `i - 1` from its owner, party `i - 1`; party `i + 1`
 //! holds it too. Party `i` hashes what it hears, party `i + 1` what should have been said. At a
-//! checkpoint party `i` sends its hash to party `i + 1`, which compares. The hashes go to the one
+//! verification party `i` sends its hash to party `i + 1`, which compares. The hashes go to the one
 //! who holds the component, never the other way: a party that was lied to computes on with wrong
 //! public values, and the hash of a component that is then not what it should be, given to one
 //! who can guess it, might tell what it depends on.
 //!
 //! A hash is also the acknowledgement by which one verifier tells the other that every call before the
-//! checkpoint has ended at it, so that its operands are fixed. The number of the checkpoint and the
+//! verification has ended at it, so that its operands are fixed. The number of the verification and the
 //! list of products, which are public, go into it.
 
 use tacit_algebra::{Buffer, Ring};
@@ -33,9 +33,9 @@ const CONTEXT: &str = "tacit 2026 falcon openings";
 /// Bytes of a hash.
 pub(super) const DIGEST: usize = 32;
 
-/// What was multiplied since the last checkpoint, what was heard in openings and what should have been.
+/// What was multiplied since the last verification, what was heard in openings and what should have been.
 pub(super) struct Transcripts {
-    /// The number of the next checkpoint.
+    /// The number of the next verification.
     number: u64,
     heard: blake3::Hasher,
     vouched: blake3::Hasher,
@@ -247,10 +247,10 @@ impl<R: Ring> Checks<R> {
 
 impl<R: Ring> Falcon<R> {
     /// Opens a result (Falcon, Reconstruction, section 3.2; docs/spec/falcon.md, section 2): after
-    /// a checkpoint, so that every product and opening behind it is right and all parties hold the
+    /// a verification, so that every product and opening behind it is right and all parties hold the
     /// same. The owner of the missing component sends it, its other holder a hash of it, and
     /// nothing is given out unless they agree.
-    /// 1 hop after the checkpoint; 32 bytes more than without.
+    /// 1 hop after the verification; 32 bytes more than without.
     pub(in crate::falcon) fn reveal_checked(
         &mut self,
         x: &Rss<Buffer<R>>,

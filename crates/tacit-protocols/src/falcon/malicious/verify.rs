@@ -1,4 +1,4 @@
-//! The checkpoint: openings compared and products verified, those of all domains and of all three
+//! The verification: openings compared and products verified, those of all domains and of all three
 //! parties side by side, so that they share hops.
 //!
 //! What must come before what, and why:
@@ -51,7 +51,7 @@ pub(super) struct Proofs {
 }
 
 impl<R: Ring> Falcon<R> {
-    /// Verifies everything that waits since the last checkpoint; does nothing if nothing waits.
+    /// Verifies everything that waits since the last verification; does nothing if nothing waits.
     pub(in crate::falcon) fn verify_waiting(&mut self) -> Result<(), Error> {
         let Falcon { rss, checks, .. } = self;
         match checks {
@@ -61,7 +61,7 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Verifies everything that waits if more than [`LIMIT`] elements of ring products do. Does nothing at
-    /// parties that count: these are told where checkpoints are, see [`super::checked::checked`].
+    /// parties that count: these are told where verifications are, see [`super::checked::checked`].
     pub(in crate::falcon) fn settle_many(&mut self) -> Result<(), Error> {
         match &self.checks {
             Some(checks) if checks.waiting > LIMIT && !self.rss.party.counts() => {
@@ -73,7 +73,7 @@ impl<R: Ring> Falcon<R> {
 }
 
 impl<R: Ring> Checks<R> {
-    /// A checkpoint of every domain.
+    /// A verification of every domain.
     fn verify_all(&mut self, rss: &mut Replicated) -> Result<(), Error> {
         let proofs = self.proofs();
         (self.dirty, self.waiting) = (false, 0);
@@ -96,7 +96,7 @@ impl<R: Ring> Checks<R> {
         proofs
     }
 
-    /// What comes before a comparison's root is opened: a checkpoint of the residues of its prime.
+    /// What comes before a comparison's root is opened: a verification of the residues of its prime.
     pub fn before_root<S: Ring>(&mut self, rss: &mut Replicated) -> Result<(), Error> {
         match self.defences.stand(Defence::CheckedRoot) {
             true => self.verify_residues::<S>(rss),
@@ -199,7 +199,7 @@ impl<R: Ring> Checks<R> {
     /// Compares what was opened, and then sends the next party the first coin of its proofs
     /// (docs/spec/falcon.md, section 11.3).
     ///
-    /// The hash that the party before sends says that it has come to this checkpoint, and so holds
+    /// The hash that the party before sends says that it has come to this verification, and so holds
     /// all operands; it is the other verifier of the next party's proofs. Before that a prover that
     /// knew the coin could choose its input by it. 1 hop, and the coin's.
     fn acknowledge(&mut self, rss: &mut Replicated, coin: Option<&Coin>) -> Result<(), Error> {
@@ -225,7 +225,7 @@ impl<R: Ring> Checks<R> {
     }
 }
 
-/// The proofs of a checkpoint on their way.
+/// The proofs of a verification on their way.
 struct Sides<'a> {
     rss: &'a mut Replicated,
     proofs: Proofs,

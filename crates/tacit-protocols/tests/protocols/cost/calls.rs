@@ -87,7 +87,7 @@ fn declared_equals_metered_of_several_blocks() {
 }
 
 #[test]
-fn curious_parties_have_no_checkpoints() {
+fn curious_parties_have_no_verifications() {
     let waiting = Unverified {
         carries: 5,
         ands: 5,

@@ -1,10 +1,10 @@
-//! Calls against a malicious party, and the checkpoints after them.
+//! Calls against a malicious party, and the verifications after them.
 
 use super::*;
 use crate::subjects::Tested;
 
-/// A call, and the checkpoint and the opening of a result after it.
-fn declared_equals_metered_with_a_checkpoint(s: &dyn Subject, call: Call) {
+/// A call, and the verification and the opening of a result after it.
+fn declared_equals_metered_with_a_verification(s: &dyn Subject, call: Call) {
     let reveal = Call::Reveal {
         n: 5,
         to: Audience::All,
@@ -37,7 +37,7 @@ fn declared_equals_metered_with_a_checkpoint(s: &dyn Subject, call: Call) {
     assert_eq!(
         &combine(&revealed),
         after,
-        "checkpoint, {call:?}, {}",
+        "verification, {call:?}, {}",
         s.name()
     );
 }
@@ -60,7 +60,7 @@ fn malicious<R: Tested>() {
                     .into_iter()
                     .filter(|call| !matches!(call, Call::Select { .. }))
                 {
-                    declared_equals_metered_with_a_checkpoint(&subject, call);
+                    declared_equals_metered_with_a_verification(&subject, call);
                 }
             }
         }
@@ -87,7 +87,7 @@ fn declared_equals_metered_of_many_elements_against_a_malicious_party() {
             Call::elementwise(70_000, 9),
         ] {
             declared_equals_metered(&subject, call);
-            declared_equals_metered_with_a_checkpoint(&subject, call);
+            declared_equals_metered_with_a_verification(&subject, call);
         }
     }
 }

@@ -6,16 +6,16 @@ use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::{COIN, Coin};
 use super::super::defences::{Defence, Defences};
-use super::checkpoints::{ALL, Checkpoint, Spoil};
 use super::shadow::{Correction, correct};
 use super::steps::{COINS, SHARES};
+use super::workloads::{ALL, Spoil, Workload};
 use super::{BUSY, Ended, LONG, PATIENCE, Tally, WAITING, against, ended, tally};
 use crate::falcon::PARTIES;
 
 /// The prover.
 #[derive(Clone)]
 struct Prover<R> {
-    kind: Checkpoint,
+    kind: Workload,
     without: Option<Defence>,
     spoil: Spoil,
     correction: Option<Correction>,
@@ -90,10 +90,10 @@ fn one<R: Ring>(prover: Prover<R>) -> Ended {
     ended(cheater, &answers, |answer| *answer == right)
 }
 
-/// Which corrections a checkpoint has place for: each coefficient of each fold in which every proof
+/// Which corrections a verification has place for: each coefficient of each fold in which every proof
 /// deals. A prover that waits for the fold's coin waits for the last one in vain, which does not
 /// leave the verifiers.
-fn places<R: Ring>(kind: &Checkpoint, waits: bool) -> Vec<(usize, usize)> {
+fn places<R: Ring>(kind: &Workload, waits: bool) -> Vec<(usize, usize)> {
     let all = kind.folds::<R>();
     let hops = all.iter().map(Vec::len).max().unwrap_or(0);
     let of_fold = |fold: usize| {
@@ -108,7 +108,7 @@ fn places<R: Ring>(kind: &Checkpoint, waits: bool) -> Vec<(usize, usize)> {
     (1..=hops - usize::from(waits)).flat_map(of_fold).collect()
 }
 
-fn prover<R: Ring>(kind: &Checkpoint, without: Option<Defence>, seed: u64) -> Prover<R> {
+fn prover<R: Ring>(kind: &Workload, without: Option<Defence>, seed: u64) -> Prover<R> {
     Prover {
         kind: *kind,
         without,
@@ -128,12 +128,12 @@ fn prover<R: Ring>(kind: &Checkpoint, without: Option<Defence>, seed: u64) -> Pr
 }
 
 /// Wrong products, and proofs about the right ones.
-fn uncorrected<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u64) -> Tally {
+fn uncorrected<R: Ring>(kind: &Workload, without: Option<Defence>, runs: u64) -> Tally {
     tally(runs, BUSY, |seed| one::<R>(prover(kind, without, seed)))
 }
 
 /// Every correction by what is known when the message is due, all coins to come taken for 1.
-fn guessed<R: Ring>(kind: &Checkpoint, runs: u64) -> Tally {
+fn guessed<R: Ring>(kind: &Workload, runs: u64) -> Tally {
     let places = places::<R>(kind, false);
     tally(runs, BUSY, |seed| {
         let (fold, place) = places[seed as usize % places.len()];
@@ -149,7 +149,7 @@ fn guessed<R: Ring>(kind: &Checkpoint, runs: u64) -> Tally {
 }
 
 /// Every correction by a coin that the message is kept back for.
-fn known<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u64) -> Tally {
+fn known<R: Ring>(kind: &Workload, without: Option<Defence>, runs: u64) -> Tally {
     let places = places::<R>(kind, true);
     let workers = if without.is_some() { BUSY } else { WAITING };
     tally(runs, workers, |seed| {
@@ -166,7 +166,7 @@ fn known<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u64) -> Tal
 }
 
 /// What the products' claim is off by, taken from a coefficient of the first fold.
-fn before_the_join<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u64) -> Tally {
+fn before_the_join<R: Ring>(kind: &Workload, without: Option<Defence>, runs: u64) -> Tally {
     tally(runs, BUSY, |seed| {
         one::<R>(Prover {
             spoil: Spoil {
@@ -186,7 +186,7 @@ fn before_the_join<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u
 }
 
 /// Outputs of linear layers that are off by opposite errors.
-fn cancelling<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u64) -> Tally {
+fn cancelling<R: Ring>(kind: &Workload, without: Option<Defence>, runs: u64) -> Tally {
     tally(runs, BUSY, |seed| {
         one::<R>(Prover {
             spoil: Spoil {
@@ -200,8 +200,8 @@ fn cancelling<R: Ring>(kind: &Checkpoint, without: Option<Defence>, runs: u64) -
     })
 }
 
-/// All of these against one kind of checkpoint, and against the mutants.
-fn attacked<R: Ring>(kind: &Checkpoint, runs: u64, mutants: u64) {
+/// All of these against one kind of verification, and against the mutants.
+fn attacked<R: Ring>(kind: &Workload, runs: u64, mutants: u64) {
     let name = |what: &str| format!("{what}, {}, {} bits", kind.name, R::BITS);
     uncorrected::<R>(kind, None, runs).assert_stopped(&name("wrong products"));
     uncorrected::<R>(kind, Some(Defence::Proofs), mutants)

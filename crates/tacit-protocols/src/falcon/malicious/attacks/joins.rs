@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::Draw;
-use super::checkpoints::{ALL, Checkpoint, Spoil};
 use super::steps::{OPENINGS, SHARES};
+use super::workloads::{ALL, Spoil, Workload};
 use super::{LONG, against};
 
 const SPEC: &str = include_str!("../../../../../../docs/spec/falcon.md");
@@ -40,7 +40,7 @@ impl Strategy for Honest {
 }
 
 /// What a prover draws in a program, each with the folds that it has sent before.
-fn draws(kind: &Checkpoint) -> Vec<(Draw, usize)> {
+fn draws(kind: &Workload) -> Vec<(Draw, usize)> {
     let all = Mutex::new(Vec::new());
     let ends = against::<u64, _>(0, None, LONG, Honest, |machine| {
         TRACE.take();
@@ -106,7 +106,7 @@ fn a_join_by_an_old_coin_is_found() {
     }
 }
 
-/// A party that has called something else than the others is found at the checkpoint.
+/// A party that has called something else than the others is found at the verification.
 #[test]
 fn all_have_called_the_same() {
     for other in 0..3 {

@@ -3,7 +3,7 @@
 //!
 //! | file | the cheater |
 //! |---|---|
-//! | `checkpoints.rs` | the programs whose checkpoints are attacked |
+//! | `workloads.rs` | the programs whose verifications are attacked |
 //! | `shadow.rs` | what a prover knows its claims to be off by |
 //! | `correct.rs` | sends wrong products and corrects its proof by what it has learnt |
 //! | `withhold.rs` | keeps its input back from one verifier until it has a coin from the other |
@@ -13,13 +13,13 @@
 //! | `network.rs` | changes the answers of a network, and reads its weights |
 //! | `joins.rs` | holds the table of joins in docs/spec/falcon.md, section 11.1 against the code |
 
-mod checkpoints;
 mod correct;
 mod equivocate;
 mod joins;
 mod network;
 mod root;
 mod shadow;
+mod workloads;
 /// The steps that attackers look for, by their names.
 mod steps {
     use super::super::{open, verify};

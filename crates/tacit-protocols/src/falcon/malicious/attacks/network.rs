@@ -92,7 +92,7 @@ impl Network {
         vec::decode(&layer(second, &vec::encode(&hidden), &v))
     }
 
-    /// What waits at the last checkpoint, with an error in one layer's outputs and nothing else.
+    /// What waits at the last verification, with an error in one layer's outputs and nothing else.
     fn errors(&self, lie: &Lie) -> Pending<u64> {
         let mut pending = Pending::new();
         let zeros = |n| Rss::from([(); 2].map(|()| Buffer::zeros(n)));
@@ -140,7 +140,7 @@ struct Cheater {
     network: Network,
     without: Option<Defence>,
     lie: Lie,
-    /// Linear layers and, since the last checkpoint's end, coins and folds so far.
+    /// Linear layers and, since the last verification's end, coins and folds so far.
     layers: usize,
     coins: Vec<Coin>,
     folds: usize,
@@ -157,7 +157,7 @@ impl Strategy for Cheater {
                 }
                 self.layers += 1;
             }
-            // The checkpoint is over; no coin of the next one can have come.
+            // The verification is over; no coin of the next one can have come.
             LAST => {
                 self.coins.clear();
                 self.folds = 0;

@@ -1,4 +1,4 @@
-//! Programs that multiply in every way there is and end with a checkpoint before their results are
+//! Programs that multiply in every way there is and end with a verification before their results are
 //! given out.
 
 use tacit_algebra::extension::{Binary, Extension, Integers};
@@ -26,9 +26,9 @@ const PRODUCT: &str = "attack: product";
 const FIRST: &str = "falcon inject: first product";
 const SECOND: &str = "falcon inject: second product";
 
-/// What a program multiplies before its checkpoint, in elements.
+/// What a program multiplies before its verification, in elements.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Checkpoint {
+pub(super) struct Workload {
     pub name: &'static str,
     pub bits: usize,
     pub residues: usize,
@@ -43,7 +43,7 @@ pub(super) struct Checkpoint {
     pub loads: bool,
 }
 
-const NOTHING: Checkpoint = Checkpoint {
+const NOTHING: Workload = Workload {
     name: "",
     bits: 0,
     residues: 0,
@@ -54,45 +54,45 @@ const NOTHING: Checkpoint = Checkpoint {
     loads: false,
 };
 
-/// Every kind of checkpoint.
-pub(super) const ALL: [Checkpoint; 9] = [
-    Checkpoint {
+/// Every kind of verification.
+pub(super) const ALL: [Workload; 9] = [
+    Workload {
         name: "gates only",
         words: 70,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "products only",
         products: true,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "gates and products",
         words: 70,
         products: true,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "bits",
         bits: 200,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "residues",
         residues: 150,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "one term",
         alone: 90,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "several portions",
         bits: portion::<Binary>(Terms::Both) + 100,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "several proofs",
         bits: 100,
         residues: 80,
@@ -102,7 +102,7 @@ pub(super) const ALL: [Checkpoint; 9] = [
         products: true,
         ..NOTHING
     },
-    Checkpoint {
+    Workload {
         name: "training",
         words: 60,
         products: true,
@@ -149,7 +149,7 @@ fn operands<D: Domain>(seed: u8, n: usize) -> [D::Vec; 2] {
     [0, 1].map(|which| D::draw(&mut Prg::new([2 * seed + which; 16]), n))
 }
 
-impl Checkpoint {
+impl Workload {
     /// The program, one party's part. A cheater that spoils messages goes on with the products that
     /// it has claimed in them.
     pub fn run<R: Ring>(&self, machine: &mut Falcon<R>, lies: &Spoil) -> Result<Results, Error> {
@@ -214,7 +214,7 @@ impl Checkpoint {
         }
     }
 
-    /// What waits at the checkpoint if everything is 0, but what `error` makes of each message's
+    /// What waits at the verification if everything is 0, but what `error` makes of each message's
     /// step and length: what the verifiers' claims about the cheater are off by.
     /// Products of words by bits are integers: what their claims are off by is the error, less the ring's size
     /// where the message `wraps`.
@@ -368,7 +368,7 @@ impl Spoil {
     }
 
     /// A message with its error, if it is to be spoiled.
-    pub fn apply<R: Ring>(&self, step: &str, payload: Vec<u8>, kind: &Checkpoint) -> Vec<u8> {
+    pub fn apply<R: Ring>(&self, step: &str, payload: Vec<u8>, kind: &Workload) -> Vec<u8> {
         match step {
             BITS => self.add::<Booleans>(step, payload, kind.bits),
             RESIDUES => self.add::<Residues<R>>(step, payload, kind.residues),
@@ -406,7 +406,7 @@ impl Spoil {
     }
 }
 
-impl Checkpoint {
+impl Workload {
     /// The messages that a cheater changes in its `turn`: gates, or products, if there are both.
     pub fn steps(&self, turn: usize) -> &'static [&'static str] {
         let gates = self.bits + self.residues + self.words + self.alone > 0;
