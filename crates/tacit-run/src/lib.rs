@@ -77,7 +77,7 @@ pub use requests::Requests;
 pub use secret::Secret;
 pub use serve::{Id, Refused, ServeConfig, Service, Sharing, check_given};
 pub use session::{Session, run_local};
-pub use settings::{Network, Settings, asked_width};
+pub use settings::{EmulatedNetwork, Settings, asked_width};
 pub use systems::{OptionSpec, SIGNS, protocols};
 pub use tacit_net::certs::{Certificate, generate_next};
 pub use tacit_net::{date, interrupt};

@@ -11,7 +11,7 @@ use tacit_protocols::portions::Portions;
 use crate::Error;
 use crate::instance::Instance;
 use crate::report::{PhaseReport, PredictedCost, Seconds};
-use crate::settings::Network;
+use crate::settings::EmulatedNetwork;
 use crate::speeds::{Speeds, Work};
 
 /// Words for the seconds of a cost without computing.
@@ -26,7 +26,7 @@ const MEASURED: &str = "the network's seconds are rounds x rtt / 2 + bytes / rat
 /// its own beginning.
 pub(crate) fn predicted<'a>(
     instance: &Instance,
-    network: &Network,
+    network: &EmulatedNetwork,
     layers: impl IntoIterator<Item = &'a [Call]>,
     portions: &Portions,
     speeds: Option<&Speeds>,
@@ -79,7 +79,7 @@ pub(crate) fn predicted<'a>(
 }
 
 /// A cost with its seconds on a network.
-fn phase(network: &Network, cost: Cost) -> PhaseReport {
+fn phase(network: &EmulatedNetwork, cost: Cost) -> PhaseReport {
     let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
     PhaseReport {
         seconds: network.seconds(cost.rounds, busiest),
@@ -90,7 +90,7 @@ fn phase(network: &Network, cost: Cost) -> PhaseReport {
 
 /// The seconds of a phase that computes so long: the parties compute while bytes are on their way, but not while
 /// they wait.
-fn expected(network: &Network, phase: &PhaseReport, computing: f64) -> f64 {
+fn expected(network: &EmulatedNetwork, phase: &PhaseReport, computing: f64) -> f64 {
     let latency = network.seconds(phase.rounds, 0);
     latency + computing.max(phase.seconds - latency)
 }

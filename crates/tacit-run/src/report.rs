@@ -10,7 +10,7 @@ use tacit_nn::plan::{Order, RANKING, numbers};
 use crate::Error;
 use crate::instance::Instance;
 use crate::record::{Revealed, Trace};
-use crate::settings::Network;
+use crate::settings::EmulatedNetwork;
 use crate::terms::Terms;
 use crate::totals::Totals;
 
@@ -248,7 +248,7 @@ impl Report {
     }
 
     /// A report of a run on the emulated network with nothing measured.
-    pub fn empty(instance: &Instance, network: &Network) -> Self {
+    pub fn empty(instance: &Instance, network: &EmulatedNetwork) -> Self {
         Report {
             tacit: env!("CARGO_PKG_VERSION").into(),
             protocol: instance.protocol.name.into(),

@@ -14,19 +14,19 @@ use crate::protocol::named;
 use crate::systems::Values;
 use crate::{Error, PartyName, Protocol, options, protocols};
 
-/// An emulated network with the name that it was chosen by.
+/// Links of a latency and a rate that are emulated between the parties, with the name that they were chosen by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Network {
+pub struct EmulatedNetwork {
     /// `local`, `lan`, `wan`, or a round trip and a rate.
     pub name: String,
     /// What is emulated.
     pub link: LinkModel,
 }
 
-impl Network {
+impl EmulatedNetwork {
     /// Reads a name as [`LinkModel::parse`] does.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        Ok(Network {
+        Ok(EmulatedNetwork {
             name: text.trim().to_ascii_lowercase(),
             link: LinkModel::parse(text)?,
         })
@@ -53,7 +53,7 @@ pub struct Settings {
     pub parties: Option<usize>,
     /// The network to emulate.
     #[serde(deserialize_with = "network")]
-    pub network: Network,
+    pub network: EmulatedNetwork,
     /// Items predicted at a time; chosen from the model's size if not given.
     pub batch: Option<NonZeroUsize>,
     /// How long a peer may be silent, in seconds.
@@ -84,7 +84,7 @@ impl Default for Settings {
         Settings {
             protocol: &protocols()[0],
             parties: None,
-            network: Network {
+            network: EmulatedNetwork {
                 name: "local".into(),
                 link: LinkModel::LOCAL,
             },
@@ -193,8 +193,8 @@ fn of_protocols<'de, D: Deserializer<'de>>(from: D) -> Result<Map<String, Value>
     Ok(given)
 }
 
-fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Network, D::Error> {
-    Network::parse(&String::deserialize(from)?).map_err(de::Error::custom)
+fn network<'de, D: Deserializer<'de>>(from: D) -> Result<EmulatedNetwork, D::Error> {
+    EmulatedNetwork::parse(&String::deserialize(from)?).map_err(de::Error::custom)
 }
 
 /// A positive number of seconds, up to a year.

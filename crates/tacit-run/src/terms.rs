@@ -7,7 +7,7 @@ use tacit_nn::plan::{MAX_ITEM_BYTES, Order, Reveal, Roles, is_field};
 
 use crate::instance::Instance;
 use crate::protocol::text;
-use crate::settings::Network;
+use crate::settings::EmulatedNetwork;
 use crate::{Error, Settings};
 
 /// The terms of a run, as far as they are known before there is a plan.
@@ -16,7 +16,7 @@ pub(crate) struct Terms {
     pub instance: Instance,
     pub order: Order,
     pub public_model: bool,
-    pub network: Network,
+    pub network: EmulatedNetwork,
     pub roles: Roles,
     pub batch: Option<NonZeroUsize>,
     /// The fraction bits that this party insists on, if it does.

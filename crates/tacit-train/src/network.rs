@@ -1,4 +1,4 @@
-//! A network with all its shapes.
+//! A neural network to be trained, with all its shapes.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::layer::{Layer, Parameter, ParameterKind};
 use crate::place::placed;
 use crate::spec::{LayerSpec, Placed};
 
-/// Layers, each of which reads the input or values of layers before it.
+/// A neural network to be trained: layers, each of which reads the input or values of layers before it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Network {
     /// The shape of an input item.

@@ -23,14 +23,14 @@ const MULTIPLY: &str = "falcon multiply";
 /// A network of two layers with a ReLU between them, weights of party 1, inputs of party 0 that are
 /// revealed to it.
 #[derive(Clone, Copy)]
-struct Network {
+struct TwoLayerNetwork {
     batch: usize,
     inputs: usize,
     hidden: usize,
     classes: usize,
 }
 
-impl Network {
+impl TwoLayerNetwork {
     fn layers(&self) -> [MatMul; 2] {
         let layer = |k, n| MatMul {
             m: self.batch,
@@ -137,7 +137,7 @@ impl Lie {
 
 /// Adds an error to a layer's products and takes it out of the first fold, coefficient 0.
 struct Cheater {
-    network: Network,
+    network: TwoLayerNetwork,
     without: Option<Defence>,
     lie: Lie,
     /// Linear layers and, since the last verification's end, coins and folds so far.
@@ -196,7 +196,7 @@ impl Strategy for Cheater {
 }
 
 impl Cheater {
-    fn new(network: Network, without: Option<Defence>, lie: &Lie) -> Self {
+    fn new(network: TwoLayerNetwork, without: Option<Defence>, lie: &Lie) -> Self {
         Cheater {
             network,
             without,
@@ -214,7 +214,7 @@ fn greatest(logits: &[i64]) -> usize {
 
 /// The helper makes every answer the last class.
 fn chosen(seed: u64, without: Option<Defence>) -> Ended {
-    let network = Network {
+    let network = TwoLayerNetwork {
         batch: 4,
         inputs: 6,
         hidden: 5,
@@ -244,7 +244,7 @@ fn chosen(seed: u64, without: Option<Defence>) -> Ended {
 
 /// The data owner, whose inputs are 0, adds 1 to hidden unit `i` in row `i` of its batch, and reads in
 /// row `i` of the answer the weights of that unit. Also how many weights it has read.
-fn read(network: Network, seed: u64, without: Option<Defence>) -> (Ended, usize) {
+fn read(network: TwoLayerNetwork, seed: u64, without: Option<Defence>) -> (Ended, usize) {
     let unit = |at: usize| u64::from(at / network.hidden == at % network.hidden);
     let lie = Lie {
         cheater: 0,
@@ -271,7 +271,7 @@ fn read(network: Network, seed: u64, without: Option<Defence>) -> (Ended, usize)
     (ended, known)
 }
 
-const SMALL: Network = Network {
+const SMALL: TwoLayerNetwork = TwoLayerNetwork {
     batch: 4,
     inputs: 3,
     hidden: 4,
@@ -294,7 +294,7 @@ fn answers_are_not_chosen_and_weights_not_read() {
     let without = Some(Defence::Join);
     tally(4, BUSY, |seed| chosen(seed, without))
         .assert_broken("answers chosen by a helper, joined by 1");
-    let large = Network {
+    let large = TwoLayerNetwork {
         batch: 128,
         inputs: 8,
         hidden: 128,
