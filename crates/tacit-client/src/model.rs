@@ -20,11 +20,12 @@ pub struct Described {
     max_items: usize,
     input_fraction: u32,
     output_fraction: Option<u32>,
-    plan: Plan,
+    plan: PlanDescription,
 }
 
+/// As much of a plan as a client uses.
 #[derive(Clone, Debug, Deserialize)]
-struct Plan {
+struct PlanDescription {
     ring_bits: u32,
     inputs: Vec<Input>,
     outputs: Vec<Output>,

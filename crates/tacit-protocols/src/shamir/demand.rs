@@ -2,7 +2,7 @@
 
 use super::deal::Demand;
 use super::params::Params;
-use super::small::Plan;
+use super::small::MaskCounts;
 use crate::cost::not_native;
 use crate::machine::Call;
 use crate::{batches, pool};
@@ -51,7 +51,7 @@ pub(super) struct Needs {
     /// Products of a bit with a bit.
     pub flips: usize,
     /// Masks that are known in both fields.
-    pub masks: Plan,
+    pub masks: MaskCounts,
     /// Elements whose shift is unfolded.
     pub unfolded: usize,
     /// Doubles kept for the online phase.
@@ -127,9 +127,9 @@ impl Params {
                 let small = self.small_truncations();
                 Needs {
                     solved: if small { 0 } else { n },
-                    masks: Plan {
+                    masks: MaskCounts {
                         truncations: if small { n } else { 0 },
-                        ..Plan::default()
+                        ..MaskCounts::default()
                     },
                     zeros: if product { n } else { 0 },
                     ..Needs::default()
@@ -140,9 +140,9 @@ impl Params {
                 rot: false,
                 relu,
             } if self.small_signs() => Needs {
-                masks: Plan {
+                masks: MaskCounts {
                     signs: n,
-                    ..Plan::default()
+                    ..MaskCounts::default()
                 },
                 doubles: if relu { n } else { 0 },
                 ..Needs::default()
@@ -182,7 +182,7 @@ impl Params {
                 n,
                 rot: false,
                 relu,
-            } if self.small_signs() => n * Plan::stored_bits(self, relu),
+            } if self.small_signs() => n * MaskCounts::stored_bits(self, relu),
             Want::Sign { n, rot: false, .. } => (3 * l + 7) * n * self.word_bits(),
             Want::Sign { n, rot: true, .. } => (l + 5 * places + 1) * n * self.word_bits(),
         };

@@ -1,5 +1,5 @@
-//! The steps of a plan, held against those of the run. An OT serves any step, so a run that differs
-//! from its plan would not fail by missing material: therefore every step must be the plan's next.
+//! The steps that are prepared for, held against those of the run. An OT serves any step, so a run that
+//! differs would not fail by missing material: therefore every step must be the next one expected.
 
 use std::collections::VecDeque;
 
@@ -36,8 +36,8 @@ pub(super) enum Step {
     Function { n: usize, function: Elementary },
 }
 
-/// The steps that were planned and not yet made; a machine that counts has no plan.
-pub(super) enum Plan {
+/// The steps that were prepared for and not yet made, in order; a machine that counts expects none.
+pub(super) enum ExpectedSteps {
     Steps(VecDeque<Step>),
     Counting,
 }
@@ -140,19 +140,19 @@ impl Widths {
     }
 }
 
-impl Plan {
+impl ExpectedSteps {
     /// Adds the steps of `calls`.
     pub fn add(&mut self, calls: &[Call], widths: Widths) {
-        if let Plan::Steps(steps) = self {
+        if let ExpectedSteps::Steps(steps) = self {
             steps.extend(calls.iter().flat_map(|call| widths.steps_of(call)));
         }
     }
 }
 
 impl Sirnn {
-    /// Makes the plan's next step, which must be this one.
+    /// Makes this step, which must be the next one that is expected.
     pub(super) fn step(&mut self, step: Step) -> Result<(), Error> {
-        let Plan::Steps(steps) = &mut self.plan else {
+        let ExpectedSteps::Steps(steps) = &mut self.expected else {
             return Ok(());
         };
         if steps.front() == Some(&step) {

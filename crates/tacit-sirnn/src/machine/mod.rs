@@ -31,7 +31,7 @@ use tacit_protocols::portions::Ahead;
 use crate::convert::Msb;
 use crate::ot::{self, Kind};
 use crate::{Engine, PARTIES};
-use demand::{Plan, Step, Widths};
+use demand::{ExpectedSteps, Step, Widths};
 use native::Native;
 
 pub use cost::SirnnCost;
@@ -61,7 +61,7 @@ pub struct Sirnn {
     ahead: Ahead,
     bits: u32,
     sign_bits: u32,
-    plan: Plan,
+    expected: ExpectedSteps,
     cost: SirnnCost,
 }
 
@@ -84,7 +84,7 @@ impl Sirnn {
             ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
-            plan: Plan::Steps(VecDeque::new()),
+            expected: ExpectedSteps::Steps(VecDeque::new()),
             cost: SirnnCost::new(options),
         })
     }
@@ -99,7 +99,7 @@ impl Sirnn {
             ahead: Ahead::default(),
             bits,
             sign_bits: sign_bits.clamp(1, bits),
-            plan: Plan::Counting,
+            expected: ExpectedSteps::Counting,
             cost: SirnnCost::new(options),
         }
     }
@@ -186,7 +186,7 @@ impl Machine for Sirnn {
     fn prepare(&mut self, calls: &[Call]) -> Result<(), Error> {
         let ots = self.cost.ots(calls)?;
         let (ring, signs) = (self.bits, self.sign_bits);
-        self.plan.add(calls, Widths { ring, signs });
+        self.expected.add(calls, Widths { ring, signs });
         let keys = self.cost.wanted(calls);
         self.party().set_phase(Phase::Setup);
         self.engine.exchange_keys(&keys)?;

@@ -102,9 +102,9 @@ impl Set {
     }
 }
 
-/// What an extension does in one direction.
+/// What one extension of OTs does in one direction: which iterations run, and what they begin with.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
+struct ExtensionSchedule {
     /// OTs that SoftSpoken makes first.
     bootstrap: usize,
     /// The iterations, in order.
@@ -113,26 +113,26 @@ struct Plan {
     kept: usize,
 }
 
-impl Plan {
+impl ExtensionSchedule {
     /// For a demand at which `have` OTs are in stock and `kept` of them are kept back.
     ///
     /// The largest set that is worth it runs again and again; a demand too small for the smallest,
     /// below [`Set::worth`] or 435 200 OTs, is met by SoftSpoken.
-    fn new(mut have: usize, kept: usize, demand: usize) -> Plan {
-        let mut plan = Plan {
+    fn new(mut have: usize, kept: usize, demand: usize) -> ExtensionSchedule {
+        let mut schedule = ExtensionSchedule {
             bootstrap: 0,
             sets: Vec::new(),
             kept,
         };
-        while let Some(short @ 1..) = (demand + plan.kept).checked_sub(have) {
+        while let Some(short @ 1..) = (demand + schedule.kept).checked_sub(have) {
             let Some(set) = SETS.iter().rfind(|set| short >= set.worth()) else {
-                plan.bootstrap += short;
+                schedule.bootstrap += short;
                 break;
             };
-            plan.run(set, &mut have);
-            plan.kept = plan.kept.max(set.seeds());
+            schedule.run(set, &mut have);
+            schedule.kept = schedule.kept.max(set.seeds());
         }
-        plan
+        schedule
     }
 
     /// Runs an iteration, and the smallest one before it if that is where its seeds come from.
@@ -167,8 +167,8 @@ struct Stock {
 }
 
 impl Stock {
-    fn plan(&self, demand: usize) -> Plan {
-        Plan::new(self.blocks.len(), self.kept, demand)
+    fn schedule(&self, demand: usize) -> ExtensionSchedule {
+        ExtensionSchedule::new(self.blocks.len(), self.kept, demand)
     }
 
     /// The seeds of an iteration.
@@ -177,10 +177,10 @@ impl Stock {
         Zeroizing::new(self.blocks.split_off(rest))
     }
 
-    /// Makes room for a plan's OTs at once: what grows leaves copies behind.
-    fn reserve(&mut self, plan: &Plan) {
-        let made = plan.sets.iter().map(|set| set.makes());
-        let all = self.blocks.len() + plan.bootstrap + made.sum::<usize>();
+    /// Makes room for a schedule's OTs at once: what grows leaves copies behind.
+    fn reserve(&mut self, schedule: &ExtensionSchedule) {
+        let made = schedule.sets.iter().map(|set| set.makes());
+        let all = self.blocks.len() + schedule.bootstrap + made.sum::<usize>();
         if all > self.blocks.capacity() {
             let mut blocks = Vec::with_capacity(all);
             blocks.extend_from_slice(&self.blocks);
@@ -259,16 +259,16 @@ impl Silent {
 
     /// The cost of the first extension, after which party `i` has sent `ots[i]`.
     pub fn first_cost(ots: [Demand; 2]) -> Cost {
-        Silent::cost_of(ots.map(|ots| Plan::new(0, 0, ots.index_bits())))
+        Silent::cost_of(ots.map(|ots| ExtensionSchedule::new(0, 0, ots.index_bits())))
     }
 
-    /// The cost of an extension by these plans, by sender.
-    fn cost_of(plans: [Plan; 2]) -> Cost {
-        let first = [0, 1].map(|i| Demand::cots(plans[i].bootstrap));
+    /// The cost of an extension by these schedules, one for each sender.
+    fn cost_of(schedules: [ExtensionSchedule; 2]) -> Cost {
+        let first = [0, 1].map(|i| Demand::cots(schedules[i].bootstrap));
         let mut cost = SoftSpoken::cost_of(BOOTSTRAP, first);
-        cost.rounds = plans[0].rounds().max(plans[1].rounds());
-        for (bytes, plan) in cost.bytes.iter_mut().zip(&plans) {
-            *bytes += plan.bytes();
+        cost.rounds = schedules[0].rounds().max(schedules[1].rounds());
+        for (bytes, schedule) in cost.bytes.iter_mut().zip(&schedules) {
+            *bytes += schedule.bytes();
         }
         cost
     }
@@ -308,9 +308,14 @@ impl Silent {
         Ok(())
     }
 
-    /// Makes the plans' first OTs by SoftSpoken.
-    fn start(&mut self, party: &mut Party, sent: &Plan, received: &Plan) -> Result<(), Error> {
-        let [send, recv] = [sent, received].map(|plan| Demand::cots(plan.bootstrap));
+    /// Makes the schedules' first OTs by SoftSpoken.
+    fn start(
+        &mut self,
+        party: &mut Party,
+        sent: &ExtensionSchedule,
+        received: &ExtensionSchedule,
+    ) -> Result<(), Error> {
+        let [send, recv] = [sent, received].map(|schedule| Demand::cots(schedule.bootstrap));
         let mut made = self.bootstrap.extend(party, &send, &recv)?;
         let (q, r) = (&mut made.sent[0], &mut made.received[0]);
         marks::set(q, &Bits::zeros(sent.bootstrap));
@@ -328,7 +333,10 @@ impl RandomOt for Silent {
 
     fn extend(&mut self, party: &mut Party, send: &Demand, recv: &Demand) -> Result<Made, Error> {
         let [cots_sent, cots_received] = [send, recv].map(Demand::index_bits);
-        let (sent, received) = (self.sent.plan(cots_sent), self.received.plan(cots_received));
+        let (sent, received) = (
+            self.sent.schedule(cots_sent),
+            self.received.schedule(cots_received),
+        );
         self.sent.reserve(&sent);
         self.received.reserve(&received);
         self.start(party, &sent, &received)?;
@@ -354,7 +362,7 @@ impl RandomOt for Silent {
             0 => [&self.sent, &self.received],
             _ => [&self.received, &self.sent],
         };
-        Silent::cost_of([0, 1].map(|i| stocks[i].plan(ots[i].index_bits())))
+        Silent::cost_of([0, 1].map(|i| stocks[i].schedule(ots[i].index_bits())))
     }
 }
 
@@ -364,17 +372,20 @@ mod tests {
 
     #[test]
     fn small_demands_are_softspokens() {
-        let plan = Plan::new(5, 0, SETS[0].worth() + 4);
-        assert_eq!((plan.bootstrap, plan.rounds()), (SETS[0].worth() - 1, 1));
-        assert!(plan.sets.is_empty());
-        assert_eq!(Plan::new(500, 400, 100).rounds(), 0);
+        let schedule = ExtensionSchedule::new(5, 0, SETS[0].worth() + 4);
+        assert_eq!(
+            (schedule.bootstrap, schedule.rounds()),
+            (SETS[0].worth() - 1, 1)
+        );
+        assert!(schedule.sets.is_empty());
+        assert_eq!(ExtensionSchedule::new(500, 400, 100).rounds(), 0);
     }
 
     /// After an iteration the next one of the same set needs no bootstrap.
     #[test]
     fn seeds_of_the_next_iteration_are_kept_back() {
         for set in &SETS {
-            let first = Plan::new(0, 0, set.worth());
+            let first = ExtensionSchedule::new(0, 0, set.worth());
             assert_eq!(first.sets.last(), Some(&set));
             assert_eq!((first.kept, first.rounds()), (set.seeds(), 2));
             let have = first.sets.iter().fold(first.bootstrap, |have, set| {
@@ -383,7 +394,7 @@ mod tests {
             });
             assert!(have >= set.worth() + first.kept);
             // All but what is kept back is handed out.
-            let next = Plan::new(first.kept, first.kept, set.worth());
+            let next = ExtensionSchedule::new(first.kept, first.kept, set.worth());
             assert_eq!((next.bootstrap, next.rounds()), (0, 1));
             assert_eq!(next.sets, [set]);
         }

@@ -26,17 +26,17 @@ const CARRIES: Message<BitRows> = Message::new("shamir truncate: masked carries"
 
 /// How many masks a batch has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Plan {
+pub(in super::super) struct MaskCounts {
     /// Elements whose sign is taken by the tree.
     pub signs: usize,
     /// Elements that are truncated.
     pub truncations: usize,
 }
 
-impl Plan {
+impl MaskCounts {
     /// As many that no circuit's columns begin or end within a word of bits.
-    fn whole_words(self) -> Plan {
-        Plan {
+    fn whole_words(self) -> MaskCounts {
+        MaskCounts {
             signs: self.signs.next_multiple_of(64),
             truncations: self.truncations.next_multiple_of(64),
         }
@@ -95,7 +95,7 @@ impl<F: Field> EdaBits<F> {
 
 /// What masks begin with, all of which is dealt at once.
 pub(in super::super) struct Begun<F> {
-    pub(super) plan: Plan,
+    pub(super) counts: MaskCounts,
     pub(super) dealt: Dealt<F>,
     /// For sums of truncations' masks but for the last, for what makes two numbers of many, for the last sums,
     /// and for words' bits.
@@ -148,28 +148,32 @@ impl<F: Field> Shamir<F> {
     /// dealers' numbers.
     pub(in super::super) fn begin_masks(
         &mut self,
-        plan: Plan,
+        counts: MaskCounts,
         wants: &[Want],
     ) -> Result<Option<Begun<F>>, Error> {
-        if plan == Plan::default() {
+        if counts == MaskCounts::default() {
             return Ok(None);
         }
-        let (plan, l, t) = (plan.whole_words(), self.params.bits, self.params.threshold);
-        let (all, words) = (plan.eda_bits(&self.params), plan.words(&self.params));
+        let (counts, l, t) = (
+            counts.whole_words(),
+            self.params.bits,
+            self.params.threshold,
+        );
+        let (all, words) = (counts.eda_bits(&self.params), counts.words(&self.params));
         let added = l + carry_products(l);
         Ok(Some(Begun {
-            plan,
-            partial: self.bit_doubles((t - 1) * added, plan.truncations)?,
-            compress: self.bit_doubles((t - 1) * l, all - plan.truncations)?,
+            counts,
+            partial: self.bit_doubles((t - 1) * added, counts.truncations)?,
+            compress: self.bit_doubles((t - 1) * l, all - counts.truncations)?,
             sums: self.bit_doubles(added, all)?,
             words: self.bit_doubles(carry_products(l), words)?,
-            online: self.draw_bits(less_products(l).sum(), plan.signs)?,
+            online: self.draw_bits(less_products(l).sum(), counts.signs)?,
             dealt: self.deal_numbers(all, &shifts(wants))?,
         }))
     }
 
-    /// The masks of a batch, of `bits`, the plan's random bits of `F`: edaBits by adding up the dealers' bits,
-    /// daBits, and what truncations consume.
+    /// The masks of a batch, made of as many random `bits` of `F` as [`MaskCounts::random_bits`] says: edaBits by
+    /// adding up the dealers' bits, daBits, and what truncations consume.
     ///
     /// `4 ceil(log2 l) + 3` openings one after the other for `t = 1`, more for more dealers.
     pub(in super::super) fn finish_masks(
@@ -178,7 +182,7 @@ impl<F: Field> Shamir<F> {
         bits: Buffer<F>,
         wants: &[Want],
     ) -> Result<Masks<F>, Error> {
-        let Plan { signs, truncations } = begun.plan;
+        let MaskCounts { signs, truncations } = begun.counts;
         let (sums, carries) = self.add_numbers(&mut begun)?;
         let all = EdaBits {
             numbers: begun.dealt.numbers,

@@ -26,7 +26,7 @@ use super::params::Params;
 pub(super) use circuit::less_products;
 use deal::BitDealing;
 pub(super) use deal::BitDoubles;
-pub(super) use masks::{EdaBits, Masks, Plan};
+pub(super) use masks::{EdaBits, MaskCounts, Masks};
 
 /// What a party computes with over the small field.
 pub(super) struct Small {

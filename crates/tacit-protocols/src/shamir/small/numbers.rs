@@ -122,7 +122,7 @@ impl<F: Field> Shamir<F> {
         &mut self,
         begun: &mut Begun<F>,
     ) -> Result<(Sliced, Vec<Sliced>), Error> {
-        let (cut, all) = (begun.plan.truncations, begun.dealt.numbers.len());
+        let (cut, all) = (begun.counts.truncations, begun.dealt.numbers.len());
         let numbers = std::mem::take(&mut begun.dealt.bits);
         let columns = |range: Range<usize>| -> Vec<Sliced> {
             numbers

@@ -14,7 +14,7 @@ use tacit_net::testing::{Envelope, Fate, mesh_with};
 use super::super::Comparison;
 use super::super::material::{Material, Rot, Tree};
 use super::super::params::Params;
-use super::super::small::Plan;
+use super::super::small::MaskCounts;
 use super::{L, P, TIMEOUT, open, options, run};
 use crate::machine::{Call, Machine};
 
@@ -159,9 +159,9 @@ struct Row {
 }
 
 /// What was opened over the small field while masks were made, of as many columns as each step works on.
-fn small_rows(openings: &[Opening], params: &Params, plan: &Plan) -> Vec<Row> {
-    let words = plan.random_bits(params) / (L - 1);
-    let all = plan.truncations + plan.signs + words;
+fn small_rows(openings: &[Opening], params: &Params, counts: &MaskCounts) -> Vec<Row> {
+    let words = counts.random_bits(params) / (L - 1);
+    let all = counts.truncations + counts.signs + words;
     let (mut sums, mut linked, mut before) = (0, false, "");
     let mut rows = Vec::new();
     for (i, opening) in openings.iter().enumerate() {
@@ -169,12 +169,12 @@ fn small_rows(openings: &[Opening], params: &Params, plan: &Plan) -> Vec<Row> {
         sums += usize::from(opening.step == GENERATE && before != GENERATE);
         before = opening.step;
         let cols = match opening.step {
-            COMPRESS => all - plan.truncations,
-            CARRIES => plan.truncations,
+            COMPRESS => all - counts.truncations,
+            CARRIES => counts.truncations,
             GENERATE | JOIN | DESCEND if linked => words,
             // The last numbers of truncations are added together with those of all else.
             GENERATE | JOIN | DESCEND if sums == params.threshold => all,
-            GENERATE | JOIN | DESCEND => plan.truncations,
+            GENERATE | JOIN | DESCEND => counts.truncations,
             _ => continue,
         };
         rows.extend(opening.small(&format!("#{i} {}", opening.step), cols));
@@ -238,11 +238,11 @@ fn what_is_opened_while_masks_of_both_fields_are_made_tells_nothing_of_them() {
             assert_even(&what(LINK), &rows, &sign);
         }
         let params = Params::new::<F5>(parties, &options(parties, t, Comparison::Tree));
-        let plan = Plan {
+        let counts = MaskCounts {
             signs: n,
             truncations: n,
         };
-        let rows = small_rows(&openings, &params.expect("parties can be"), &plan);
+        let rows = small_rows(&openings, &params.expect("parties can be"), &counts);
         let bits = |width: u32, all: &[u64]| Bits::new(width, all.iter().map(|v| *v as u32));
         small_rows_are_independent(&what(""), &rows, &bits(5, &mask), &bits(6, &sign));
     }
