@@ -47,8 +47,9 @@ pub struct PaperTable {
     pub blocks: Vec<Block>,
 }
 
+/// What is run for a row of the table.
 #[derive(Clone, Copy)]
-enum Kind {
+enum RowProgram {
     Call(fn(usize) -> Call, Comparison),
     PreMult,
     TwoLayer,
@@ -68,10 +69,10 @@ pub fn liu24(parties: &[usize], field: u32) -> Result<PaperTable, Error> {
 
 fn table<F: Field>(parties: &[usize]) -> Result<PaperTable, Error> {
     let mut blocks = Vec::new();
-    for (name, paper, kind) in rows(f64::from(F::BITS)) {
+    for (name, paper, program) in rows(f64::from(F::BITS)) {
         let metered = parties
             .iter()
-            .map(|&parties| meter::<F>(parties, kind))
+            .map(|&parties| meter::<F>(parties, program))
             .collect::<Result<_, _>>()?;
         blocks.push(Block {
             name: name.into(),
@@ -91,7 +92,7 @@ fn table<F: Field>(parties: &[usize]) -> Result<PaperTable, Error> {
 }
 
 /// The blocks with the paper's counts, for `l` bits.
-fn rows(l: f64) -> Vec<(&'static str, Counts, Kind)> {
+fn rows(l: f64) -> Vec<(&'static str, Counts, RowProgram)> {
     let counts = |rounds, online, offline| Counts {
         rounds,
         online,
@@ -105,22 +106,22 @@ fn rows(l: f64) -> Vec<(&'static str, Counts, Kind)> {
     );
     let sign = |name: [&'static str; 2], paper: Counts, call: fn(usize) -> Call| {
         [
-            (name[0], paper, Kind::Call(call, Comparison::Tree)),
-            (name[1], paper, Kind::Call(call, Comparison::Rot)),
+            (name[0], paper, RowProgram::Call(call, Comparison::Tree)),
+            (name[1], paper, RowProgram::Call(call, Comparison::Rot)),
         ]
     };
     let mut rows = vec![
         (
             "Fixed-Mult",
             counts(1, 2.0, 3.0 * l),
-            Kind::Call(product, Comparison::Tree),
+            RowProgram::Call(product, Comparison::Tree),
         ),
         (
             "PreMult of l factors",
             counts(1, 2.0 * l, 7.0 * l),
-            Kind::PreMult,
+            RowProgram::PreMult,
         ),
-        ("2L-DN, m = 1", counts(1, 4.0, 2.0), Kind::TwoLayer),
+        ("2L-DN, m = 1", counts(1, 4.0, 2.0), RowProgram::TwoLayer),
     ];
     rows.extend(sign(
         ["DReLU, tree", "DReLU, rot"],
@@ -141,9 +142,9 @@ fn rows(l: f64) -> Vec<(&'static str, Counts, Kind)> {
 }
 
 /// Runs a block between so many parties, through kings, and meters it.
-fn meter<F: Field>(parties: usize, kind: Kind) -> Result<Counts, Error> {
-    let comparison = match kind {
-        Kind::Call(_, comparison) => comparison,
+fn meter<F: Field>(parties: usize, program: RowProgram) -> Result<Counts, Error> {
+    let comparison = match program {
+        RowProgram::Call(_, comparison) => comparison,
         _ => Comparison::Tree,
     };
     let options = Options {
@@ -153,7 +154,7 @@ fn meter<F: Field>(parties: usize, kind: Kind) -> Result<Counts, Error> {
     };
     let mesh = memory::mesh(parties, &LinkModel::LOCAL, Settings::default().timeout);
     let phases = in_threads(mesh, &mut |_| true, |party, _| {
-        run::<F>(party, &options, kind)
+        run::<F>(party, &options, program)
     })?;
     let average = |phase: usize| {
         let bytes: u64 = phases.iter().map(|phases| phases[phase].bytes).sum();
@@ -168,11 +169,15 @@ fn meter<F: Field>(parties: usize, kind: Kind) -> Result<Counts, Error> {
 }
 
 /// One party's part: the offline and the online cost.
-fn run<F: Field>(party: Party, options: &Options, kind: Kind) -> Result<[Metered; 2], Error> {
+fn run<F: Field>(
+    party: Party,
+    options: &Options,
+    program: RowProgram,
+) -> Result<[Metered; 2], Error> {
     let (n, l) = (ELEMENTS, F::BITS as usize);
     let phases =
         |party: &Party| [Phase::Offline, Phase::Online].map(|phase| Metered::phase(party, phase));
-    if let Kind::Call(call, _) = kind {
+    if let RowProgram::Call(call, _) = program {
         let mut machine = shamir::machine(F::BITS, party, options)?;
         machine.party().set_phase(Phase::Offline);
         machine.prepare(&[call(n)])?;
@@ -181,14 +186,14 @@ fn run<F: Field>(party: Party, options: &Options, kind: Kind) -> Result<[Metered
     }
     let mut machine = Shamir::<F>::new(party, options)?;
     machine.party().set_phase(Phase::Offline);
-    match kind {
-        Kind::Call(..) => {}
-        Kind::PreMult => {
+    match program {
+        RowProgram::Call(..) => {}
+        RowProgram::PreMult => {
             let material = machine.prepare_pre_mult(l, n)?;
             machine.party().set_phase(Phase::Online);
             machine.pre_mult(&vec![F::ONE; l * n].into(), material)?;
         }
-        Kind::TwoLayer => {
+        RowProgram::TwoLayer => {
             let material = machine.prepare_two_layer(n)?;
             machine.party().set_phase(Phase::Online);
             let x = vec![F::ONE; n].into();

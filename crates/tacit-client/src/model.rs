@@ -36,7 +36,7 @@ struct PlanDescription {
 struct Input {
     name: String,
     shape: Vec<usize>,
-    kind: Kind,
+    kind: InputKind,
     limit: i64,
     ranked: bool,
 }
@@ -44,7 +44,7 @@ struct Input {
 /// What the numbers of an input are.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+enum InputKind {
     Numbers,
     Integers,
     Truths,
@@ -234,7 +234,7 @@ impl Input {
     fn check(&self) -> Result<(), Refusal> {
         let name = &self.name;
         match (self.kind, self.ranked) {
-            (Kind::Tokens { .. }, _) => Err(Refusal::Model(format!(
+            (InputKind::Tokens { .. }, _) => Err(Refusal::Model(format!(
                 "its input '{name}' takes tokens; ask with the Python package"
             ))),
             (_, true) => Err(Refusal::Model(format!(
@@ -247,8 +247,8 @@ impl Input {
     /// The integer of a number, or why there is none; the number is not told, which is secret.
     fn encode(&self, value: f32, fraction: u32) -> Result<i64, String> {
         let (holds, takes) = match self.kind {
-            Kind::Integers => (value.fract() == 0.0, "a whole number"),
-            Kind::Truths => (value == 0.0 || value == 1.0, "0 or 1"),
+            InputKind::Integers => (value.fract() == 0.0, "a whole number"),
+            InputKind::Truths => (value == 0.0 || value == 1.0, "0 or 1"),
             _ => (true, "a number"),
         };
         if !holds {

@@ -5,7 +5,7 @@ use tacit_net::Phase;
 use tacit_protocols::Cost;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{BatchMatMul, Bilinear, CostModel, KeyBits, MatMul, Operand};
-use tacit_protocols::math::{Format, Kind, Span};
+use tacit_protocols::math::{Format, FunctionKind, Span};
 
 /// Makes one call of the given size on values that everybody knows, with the right operand that
 /// was fixed for it.
@@ -230,7 +230,7 @@ const SPECIFICATION: &str = include_str!("../../../docs/spec/functions.md");
 const N: usize = 1 << 12;
 
 /// Hops, and bytes of the busiest party for an argument, with those of the offline phase.
-fn cost(model: &dyn CostModel, format: Format, kind: Kind) -> (u32, u64) {
+fn cost(model: &dyn CostModel, format: Format, kind: FunctionKind) -> (u32, u64) {
     let function = Elementary::new(format, kind);
     let calls = lowered(&[Call::Function { n: N, function }], model).expect("a function that fits");
     let mut all = model.offline(&calls).bytes;
@@ -247,15 +247,15 @@ fn cost(model: &dyn CostModel, format: Format, kind: Kind) -> (u32, u64) {
 }
 
 fn row(s: &dyn Subject, name: &str) -> String {
-    let kinds: [fn(Span) -> Kind; 3] = [
-        |span| Kind::Reciprocal { span },
-        |span| Kind::InverseSqrt { span },
-        |span| Kind::SquareRoot { span },
+    let kinds: [fn(Span) -> FunctionKind; 3] = [
+        |span| FunctionKind::Reciprocal { span },
+        |span| FunctionKind::InverseSqrt { span },
+        |span| FunctionKind::SquareRoot { span },
     ];
     let cells = run(s, |machine| {
         let format = Format::new(machine.ring_bits(), 18)?;
         let model = machine.cost_model();
-        let cell = |kind: fn(Span) -> Kind| {
+        let cell = |kind: fn(Span) -> FunctionKind| {
             let of = |high: i32| cost(model, format, kind(Span { low: -high, high }));
             let [(hops, bytes), (more_hops, more)] = [2, 12].map(of);
             let times = more as f64 / bytes as f64;

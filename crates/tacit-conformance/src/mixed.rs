@@ -5,7 +5,7 @@ use crate::*;
 use tacit_algebra::MatMul;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Bilinear, Operand};
-use tacit_protocols::math::{Format, Kind, Number, Span, error_function};
+use tacit_protocols::math::{Format, FunctionKind, Number, Span, error_function};
 
 /// Signed numbers below a quarter of what `bits` bits hold, the ends among them.
 pub fn small(bits: u32, n: usize, seed: i64) -> Vec<i64> {
@@ -102,7 +102,7 @@ pub fn products_of_different_widths_are_exact(s: &dyn Subject) {
 }
 
 /// A function over the 64-bit ring between two kinds of numbers.
-pub fn between(kind: Kind, from: Number, to: Number) -> Elementary {
+pub fn between(kind: FunctionKind, from: Number, to: Number) -> Elementary {
     let fraction = from.fraction.max(to.fraction);
     let format = Format::new(64, fraction).expect("a format that fits");
     Elementary::new(format, kind).between(from, to)
@@ -124,15 +124,15 @@ pub fn functions_between_widths_are_near(s: &dyn Subject) {
     let span = Span { low: -3, high: 3 };
     for (kind, exact, low) in [
         (
-            Kind::Sigmoid,
+            FunctionKind::Sigmoid,
             (|x| 1.0 / (1.0 + f64::exp(-x))) as fn(f64) -> f64,
             -7.0,
         ),
-        (Kind::Tanh, f64::tanh, -7.0),
-        (Kind::Reciprocal { span }, f64::recip, 0.25),
-        (Kind::InverseSqrt { span }, |x| 1.0 / x.sqrt(), 0.25),
-        (Kind::Erf, error_function, -7.0),
-        (Kind::Log { span }, f64::ln, 0.25),
+        (FunctionKind::Tanh, f64::tanh, -7.0),
+        (FunctionKind::Reciprocal { span }, f64::recip, 0.25),
+        (FunctionKind::InverseSqrt { span }, |x| 1.0 / x.sqrt(), 0.25),
+        (FunctionKind::Erf, error_function, -7.0),
+        (FunctionKind::Log { span }, f64::ln, 0.25),
     ] {
         let function = between(kind, ARGUMENT, RESULT);
         let x: Vec<i64> = (0..97)
@@ -148,7 +148,7 @@ pub fn exponentials_end_at_their_bound(s: &dyn Subject) {
         (0, (|x| x.min(0.0).exp()) as fn(f64) -> f64),
         (-2, |x| x.min(-2.0).exp()),
     ] {
-        let function = between(Kind::Exp { high }, ARGUMENT, RESULT);
+        let function = between(FunctionKind::Exp { high }, ARGUMENT, RESULT);
         let bound = i64::from(high) << ARGUMENT.fraction;
         let powers = (0..14).flat_map(|k| [bound - (1 << k), bound + (1 << k)]);
         let x: Vec<i64> = powers.chain([bound]).collect();

@@ -113,47 +113,47 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<Vec<String>, Error> {
         output: "output.npy".into(),
     };
     let kind = match (options.training, options.service) {
-        (true, _) => Kind::Training,
-        (_, true) => Kind::Service,
-        _ => Kind::Prediction,
+        (true, _) => SessionKind::Training,
+        (_, true) => SessionKind::Service,
+        _ => SessionKind::Prediction,
     };
     match kind {
-        Kind::Training => setup.write(dir, kind.file(), Setup::training_config)?,
-        Kind::Service => setup.write(dir, kind.file(), Setup::service_config)?,
-        Kind::Prediction => setup.write(dir, kind.file(), Setup::config)?,
+        SessionKind::Training => setup.write(dir, kind.file(), Setup::training_config)?,
+        SessionKind::Service => setup.write(dir, kind.file(), Setup::service_config)?,
+        SessionKind::Prediction => setup.write(dir, kind.file(), Setup::config)?,
     }
     Ok(instructions(dir, &setup, kind))
 }
 
 /// What parties come together for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SessionKind {
     Prediction,
     Training,
     Service,
 }
 
-impl Kind {
+impl SessionKind {
     /// The name of its config files.
     fn file(self) -> &'static str {
         match self {
-            Kind::Prediction => "party.toml",
-            Kind::Training => "train.toml",
-            Kind::Service => "serve.toml",
+            SessionKind::Prediction => "party.toml",
+            SessionKind::Training => "train.toml",
+            SessionKind::Service => "serve.toml",
         }
     }
 
     /// The command that a party is started by.
     fn command(self) -> &'static str {
         match self {
-            Kind::Prediction => "party --config",
-            Kind::Training => "train",
-            Kind::Service => "serve --config",
+            SessionKind::Prediction => "party --config",
+            SessionKind::Training => "train",
+            SessionKind::Service => "serve --config",
         }
     }
 }
 
-fn instructions(dir: &Path, setup: &Setup, kind: Kind) -> Vec<String> {
+fn instructions(dir: &Path, setup: &Setup, kind: SessionKind) -> Vec<String> {
     let (shown, protocol) = (dir.display(), setup.instance.protocol);
     let mut lines = vec![format!(
         "{shown} now holds the folders of {} parties.",
@@ -162,18 +162,20 @@ fn instructions(dir: &Path, setup: &Setup, kind: Kind) -> Vec<String> {
     for party in 0..setup.ports.len() {
         let name = protocol.party_name(party);
         let role = match kind {
-            Kind::Prediction => setup.role(party),
-            Kind::Training => setup.learns(party),
-            Kind::Service => setup.serves(party),
+            SessionKind::Prediction => setup.role(party),
+            SessionKind::Training => setup.learns(party),
+            SessionKind::Service => setup.serves(party),
         };
         lines.push(format!("  {name}  {role}"));
     }
     let place = |owner, file: &Path| Path::new(&protocol.party_name(owner)).join(file);
     let model = || place(setup.roles.model_owner, &setup.model);
     let what = match kind {
-        Kind::Training => "describe the network and each party's data in its train.toml".into(),
-        Kind::Service => format!("put the model at {}", model().display()),
-        Kind::Prediction => format!(
+        SessionKind::Training => {
+            "describe the network and each party's data in its train.toml".into()
+        }
+        SessionKind::Service => format!("put the model at {}", model().display()),
+        SessionKind::Prediction => format!(
             "put the model at {} and the inputs at {}",
             model().display(),
             place(setup.roles.data_owner, &setup.input).display()

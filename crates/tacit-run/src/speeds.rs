@@ -22,7 +22,7 @@ pub use work::{Part, multiplications, operands};
 /// The kinds of calls. Calls of one kind take as long for every byte that they declare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum CallKind {
     /// Products of any shape, but for their multiplications.
     Product,
     /// Products of matrices and convolutions, where all that they take is told by bytes.
@@ -45,21 +45,21 @@ pub enum Kind {
     Open,
 }
 
-impl Kind {
+impl CallKind {
     /// The kind of a call; `None` for calls whose time is counted with others.
-    pub fn of(call: &Call, model: &dyn CostModel) -> Option<Kind> {
+    pub fn of(call: &Call, model: &dyn CostModel) -> Option<CallKind> {
         let is_matrix = |map: &Bilinear| !matches!(map, Bilinear::Elementwise(_));
         Some(match call {
-            Call::Product { .. } if model.encrypted(call).is_some() => Kind::Encrypted,
-            Call::Product { map, .. } if model.mixed() && is_matrix(map) => Kind::Matrix,
-            Call::Product { .. } => Kind::Product,
-            Call::Truncate { .. } => Kind::Truncate,
-            Call::Drelu { .. } => Kind::Drelu,
-            Call::Relu { .. } => Kind::Relu,
-            Call::Select { .. } => Kind::Select,
-            Call::Maxpool { .. } => Kind::Maxpool,
-            Call::Function { .. } => Kind::Function,
-            Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => Kind::Open,
+            Call::Product { .. } if model.encrypted(call).is_some() => CallKind::Encrypted,
+            Call::Product { map, .. } if model.mixed() && is_matrix(map) => CallKind::Matrix,
+            Call::Product { .. } => CallKind::Product,
+            Call::Truncate { .. } => CallKind::Truncate,
+            Call::Drelu { .. } => CallKind::Drelu,
+            Call::Relu { .. } => CallKind::Relu,
+            Call::Select { .. } => CallKind::Select,
+            Call::Maxpool { .. } => CallKind::Maxpool,
+            Call::Function { .. } => CallKind::Function,
+            Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => CallKind::Open,
             Call::Verify { .. } => return None,
         })
     }
@@ -102,11 +102,11 @@ pub struct Speeds {
     /// Seconds of computing for a hop, without the network's.
     pub hop: f64,
     /// The times of the online phase, for each kind by growing bytes of an element.
-    pub online: BTreeMap<Kind, Vec<Curve>>,
+    pub online: BTreeMap<CallKind, Vec<Curve>>,
     /// The times of the offline phase, for each kind by growing bytes of an element.
-    pub offline: BTreeMap<Kind, Vec<Curve>>,
+    pub offline: BTreeMap<CallKind, Vec<Curve>>,
     /// The times of verifying calls, for each kind by growing bytes of an element.
-    pub verified: BTreeMap<Kind, Vec<Curve>>,
+    pub verified: BTreeMap<CallKind, Vec<Curve>>,
     /// The seconds of multiplications.
     pub rates: Rates,
     /// Seconds of verifying one element of the operands of a matrix product or a convolution.
@@ -165,7 +165,7 @@ impl Speeds {
         self.of(&self.offline, work)
     }
 
-    fn of(&self, curves: &BTreeMap<Kind, Vec<Curve>>, work: &Work) -> f64 {
+    fn of(&self, curves: &BTreeMap<CallKind, Vec<Curve>>, work: &Work) -> f64 {
         let parts = work.parts.iter().map(|part| part.among(curves));
         f64::from(work.rounds) * self.hop + parts.sum::<f64>()
     }
@@ -173,7 +173,7 @@ impl Speeds {
 
 impl Part {
     /// By what calls of its kind took; nothing where none was measured.
-    fn among(&self, curves: &BTreeMap<Kind, Vec<Curve>>) -> f64 {
+    fn among(&self, curves: &BTreeMap<CallKind, Vec<Curve>>) -> f64 {
         let curves = curves.get(&self.kind);
         curves.map_or(0.0, |curves| self.seconds(curves))
     }
@@ -244,7 +244,7 @@ mod tests {
         let curves = [curve(20.0, &[[10.0, 1.0]]), curve(60.0, &[[10.0, 3.0]])];
         let of = |bytes: f64| {
             let part = Part {
-                kind: Kind::Relu,
+                kind: CallKind::Relu,
                 size: 10.0,
                 bytes: 10.0 * bytes,
             };
@@ -269,7 +269,7 @@ mod tests {
         let model = FalconCost::<u64>::new(options);
         let verified = vec![curve(1.0, &[[100.0, 2.0]])];
         let speeds = Speeds {
-            verified: BTreeMap::from([(Kind::Relu, verified)]),
+            verified: BTreeMap::from([(CallKind::Relu, verified)]),
             verified_operand: 0.5,
             hop: 0.25,
             verification: 3.0,

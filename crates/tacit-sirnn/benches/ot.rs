@@ -8,7 +8,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use tacit_net::{LinkModel, Party, Phase, memory, testing};
 use tacit_sirnn::PARTIES;
-use tacit_sirnn::ot::{Demand, Kind, RandomOt, source};
+use tacit_sirnn::ot::{Demand, OtExtension, RandomOt, source};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -23,7 +23,7 @@ fn main() {
 }
 
 /// Calls `f` at both parties between two barriers, as often as the bench wants.
-fn timed(bencher: Bencher, kind: Kind, f: impl Fn(&mut Party, &mut dyn RandomOt) + Sync) {
+fn timed(bencher: Bencher, kind: OtExtension, f: impl Fn(&mut Party, &mut dyn RandomOt) + Sync) {
     let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, PATIENCE);
     let (f, barrier) = (&f, Barrier::new(PARTIES + 1));
     std::thread::scope(|scope| {
@@ -55,7 +55,7 @@ fn timed(bencher: Bencher, kind: Kind, f: impl Fn(&mut Party, &mut dyn RandomOt)
 }
 
 /// OTs that party 0 sends.
-fn one_way(bencher: Bencher, kind: Kind, (index_bits, n): (u32, usize)) {
+fn one_way(bencher: Bencher, kind: OtExtension, (index_bits, n): (u32, usize)) {
     let ots = Demand::of(index_bits, n);
     timed(
         bencher.counter(ItemsCount::new(n)),
@@ -80,7 +80,7 @@ fn both(party: &Party, ots: Demand) -> [Demand; 2] {
 fn silent_bits(n: usize) -> f64 {
     let mesh = memory::mesh(PARTIES, &LinkModel::LOCAL, PATIENCE);
     let sent = testing::run(mesh, |mut party| {
-        let mut source = source(&mut party, Kind::Silent).expect("set-up");
+        let mut source = source(&mut party, OtExtension::Silent).expect("set-up");
         let [send, recv] = both(&party, Demand::cots(n));
         party.set_phase(Phase::Offline);
         for _ in 0..4 {
@@ -93,23 +93,23 @@ fn silent_bits(n: usize) -> f64 {
 
 #[divan::bench(consts = [1, 2, 4, 8], args = [1_000_000, 10_000_000], sample_count = 5, sample_size = 1)]
 fn softspoken<const K: u32>(bencher: Bencher, n: usize) {
-    one_way(bencher, Kind::SoftSpoken { k: K }, (1, n));
+    one_way(bencher, OtExtension::SoftSpoken { k: K }, (1, n));
 }
 
 /// 1-of-16 OTs.
 #[divan::bench(consts = [1, 4], args = [1_000_000], sample_count = 5, sample_size = 1)]
 fn one_of_16<const K: u32>(bencher: Bencher, n: usize) {
-    one_way(bencher, Kind::SoftSpoken { k: K }, (4, n));
+    one_way(bencher, OtExtension::SoftSpoken { k: K }, (4, n));
 }
 
 #[divan::bench(args = [1_000_000, 10_000_000], sample_count = 10, sample_size = 1)]
 fn silent(bencher: Bencher, n: usize) {
-    one_way(bencher, Kind::Silent, (1, n));
+    one_way(bencher, OtExtension::Silent, (1, n));
 }
 
 #[divan::bench(consts = [1, 2, 4, 8], sample_count = 5, sample_size = 1)]
 fn set_up<const K: u32>(bencher: Bencher) {
-    timed(bencher, Kind::SoftSpoken { k: K }, |party, _| {
-        source(party, Kind::SoftSpoken { k: K }).expect("set-up");
+    timed(bencher, OtExtension::SoftSpoken { k: K }, |party, _| {
+        source(party, OtExtension::SoftSpoken { k: K }).expect("set-up");
     });
 }

@@ -8,7 +8,7 @@ use tacit_net::Party;
 use tacit_protocols::Error;
 use tacit_protocols::machine::Erased;
 use tacit_protocols::machine::{Audience, BatchMatMul, Bilinear, Call, MatMul};
-use tacit_protocols::math::{Kind, Span};
+use tacit_protocols::math::{FunctionKind, Span};
 use tacit_sirnn::{Options, PARTIES, Products, Sirnn, ot};
 
 /// SiRnn over the ring of so many bits.
@@ -18,7 +18,7 @@ fn sirnn_over(bits: u32) -> SirnnOver {
     SirnnOver(Options {
         bits,
         sign_bits: bits,
-        kind: ot::Kind::default(),
+        kind: ot::OtExtension::default(),
         products: Products::default(),
         link: LinkModel::LOCAL,
     })
@@ -73,9 +73,9 @@ fn encrypted_products_hide() {
 #[test]
 fn what_is_sent_is_of_the_wire_version() {
     for kind in [
-        ot::Kind::SoftSpoken { k: 2 },
-        ot::Kind::SoftSpoken { k: 8 },
-        ot::Kind::Silent,
+        ot::OtExtension::SoftSpoken { k: 2 },
+        ot::OtExtension::SoftSpoken { k: 8 },
+        ot::OtExtension::Silent,
     ] {
         let options = Options {
             bits: 64,
@@ -131,10 +131,10 @@ fn what_encryption_sends_is_of_the_wire_version() {
 #[test]
 fn declared_equals_metered_between_two_parties() {
     for (bits, sign_bits, kind) in [
-        (16, 16, ot::Kind::SoftSpoken { k: 1 }),
-        (32, 11, ot::Kind::default()),
-        (64, 32, ot::Kind::SoftSpoken { k: 8 }),
-        (37, 37, ot::Kind::Silent),
+        (16, 16, ot::OtExtension::SoftSpoken { k: 1 }),
+        (32, 11, ot::OtExtension::default()),
+        (64, 32, ot::OtExtension::SoftSpoken { k: 8 }),
+        (37, 37, ot::OtExtension::Silent),
     ] {
         let calls = [1, 7, 64, 129, 1500, 5003]
             .into_iter()
@@ -220,15 +220,15 @@ fn declared_equals_metered_of_every_width() {
             bits: Some([16, 12, 30, 16]),
         };
         let functions = [
-            Kind::Sigmoid,
-            Kind::Tanh,
-            Kind::Exp { high: 0 },
-            Kind::Exp { high: -2 },
-            Kind::Reciprocal { span },
-            Kind::InverseSqrt { span },
+            FunctionKind::Sigmoid,
+            FunctionKind::Tanh,
+            FunctionKind::Exp { high: 0 },
+            FunctionKind::Exp { high: -2 },
+            FunctionKind::Reciprocal { span },
+            FunctionKind::InverseSqrt { span },
         ]
         .map(|kind| between(kind, ARGUMENT, RESULT));
-        let bounded = between(Kind::Exp { high: 0 }, ARGUMENT, RESULT).bounded();
+        let bounded = between(FunctionKind::Exp { high: 0 }, ARGUMENT, RESULT).bounded();
         let functions = functions.into_iter().chain([bounded]);
         let functions = functions.map(|function| Call::Function { n, function });
         let mut calls = vec![

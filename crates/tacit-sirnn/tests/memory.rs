@@ -10,7 +10,7 @@ use tacit_algebra::{Bits, wipe};
 use tacit_net::testing::{self, remains::Secrets};
 use tacit_net::{LinkModel, memory};
 use tacit_protocols::Error;
-use tacit_sirnn::ot::{Kind, source};
+use tacit_sirnn::ot::{OtExtension, source};
 use tacit_sirnn::{Correlation, Engine, Gate, PARTIES};
 
 /// More than what silent OT takes an iteration for.
@@ -39,7 +39,7 @@ fn program(engine: &mut Engine) -> Result<(), Error> {
 }
 
 /// How often both parties' offsets are in memory while they have them, and when they are gone.
-fn remains(kind: Kind) -> [Vec<usize>; 2] {
+fn remains(kind: OtExtension) -> [Vec<usize>; 2] {
     let mut counting = Engine::counting();
     program(&mut counting).expect("counts");
     let ots = counting.tally().ots;
@@ -77,9 +77,9 @@ fn remains(kind: Kind) -> [Vec<usize>; 2] {
 #[test]
 fn deltas_are_wiped() {
     let kinds = [
-        Kind::SoftSpoken { k: 1 },
-        Kind::SoftSpoken { k: 4 },
-        Kind::Silent,
+        OtExtension::SoftSpoken { k: 1 },
+        OtExtension::SoftSpoken { k: 4 },
+        OtExtension::Silent,
     ];
     let found = kinds.map(remains);
     kinds

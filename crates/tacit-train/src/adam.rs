@@ -11,7 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
-use tacit_protocols::math::{Elementary, Kind, Span};
+use tacit_protocols::math::{Elementary, FunctionKind, Span};
 
 use crate::sgd::{LARGEST_RATE, RATE_BITS, Schedule, unit};
 use crate::{Error, Fixed};
@@ -169,7 +169,7 @@ impl Adam {
             low: 6 - 2 * places as i32,
             high: 9,
         };
-        let inverse = Elementary::new(fixed.format()?, Kind::InverseSqrt { span });
+        let inverse = Elementary::new(fixed.format()?, FunctionKind::InverseSqrt { span });
         let inverse = inverse.with_argument(2 * places).near(NEAR);
         let inverse = Operand::Secret(machine.function(&inverse, &square)?);
         let step = machine.mul(moved.mean, &inverse, places + FINER)?;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
-use tacit_protocols::math::{Elementary, Function, Kind, Logarithm, Span};
+use tacit_protocols::math::{Elementary, Function, FunctionKind, Logarithm, Span};
 
 use crate::layers::{row_sums, spread};
 use crate::{Error, Fixed};
@@ -115,7 +115,7 @@ fn exponentials(
     let largest = maxima(machine, z, [batch, classes])?;
     let wide = spread(machine, &largest, [1, batch, classes]);
     let shifted = machine.sub(z, &wide);
-    let exp = Elementary::new(fixed.format()?, Kind::Exp { high: 0 }).bounded();
+    let exp = Elementary::new(fixed.format()?, FunctionKind::Exp { high: 0 }).bounded();
     let exp = machine.function(&exp, &shifted)?;
     let columns = machine.gather(&exp, &by_class(batch, classes));
     let sum = row_sums(machine, &columns, classes, batch);
@@ -137,7 +137,7 @@ fn softmax(
     [batch, classes]: [usize; 2],
 ) -> Result<Handle, Error> {
     let Exponentials { exp, sum, span, .. } = exponentials(machine, fixed, z, [batch, classes])?;
-    let reciprocal = Elementary::new(fixed.format()?, Kind::Reciprocal { span });
+    let reciprocal = Elementary::new(fixed.format()?, FunctionKind::Reciprocal { span });
     let inverse = machine.function(&reciprocal, &sum)?;
     let inverse = Operand::Secret(spread(machine, &inverse, [1, batch, classes]));
     Ok(machine.mul(&exp, &inverse, fixed.fraction)?)

@@ -33,13 +33,13 @@ pub struct Table {
     /// one bit are shared by xor.
     tops: u64,
     /// How the row of a side's number is found in `rows`.
-    kind: Kind,
+    layout: RowLayout,
     /// By side.
     rows: [Vec<u64>; 2],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RowLayout {
     /// Row `u` is the numbers from `u 2^m` on.
     Any,
     /// Row `u` is the one row rotated by `u`.
@@ -61,7 +61,7 @@ impl Table {
             rows(&|own, other| f(own, other)),
             rows(&|own, other| f(other, own)),
         ];
-        let table = Table::made(index_bits, &fields(output_bits, xor), Kind::Any, rows);
+        let table = Table::made(index_bits, &fields(output_bits, xor), RowLayout::Any, rows);
         match xor && output_bits << index_bits <= u64::BITS {
             true => table.packed(),
             false => table,
@@ -95,10 +95,10 @@ impl Table {
     fn rotated(index_bits: u32, widths: &[u32], row: Vec<u64>) -> Self {
         assert!((1..=8).contains(&index_bits), "{index_bits} index bits");
         assert_eq!(row.len(), 1 << index_bits);
-        Table::made(index_bits, widths, Kind::Rotated, [row.clone(), row])
+        Table::made(index_bits, widths, RowLayout::Rotated, [row.clone(), row])
     }
 
-    fn made(index_bits: u32, widths: &[u32], kind: Kind, rows: [Vec<u64>; 2]) -> Self {
+    fn made(index_bits: u32, widths: &[u32], layout: RowLayout, rows: [Vec<u64>; 2]) -> Self {
         let (mut output_bits, mut tops) = (0, 0);
         for width in widths {
             output_bits += width;
@@ -114,7 +114,7 @@ impl Table {
             index_bits,
             output_bits,
             tops,
-            kind,
+            layout,
             rows,
         }
     }
@@ -270,8 +270,8 @@ pub fn offer(
                 own: &own[s..s + len],
                 corrections: &corrections[s..s + len],
             };
-            match table.kind {
-                Kind::Packed => strip.packed(wire, shares),
+            match table.layout {
+                RowLayout::Packed => strip.packed(wire, shares),
                 _ => strip.wide(wire, shares),
             }
         });
@@ -321,8 +321,8 @@ pub fn taken(
             let random = &random[s..s + pads.len()];
             hash.received(isa, of.from(s), random, pads);
             let numbers = (random, &*pads);
-            match table.kind {
-                Kind::Packed => packed::taken(isa, table, numbers, wire, shares),
+            match table.layout {
+                RowLayout::Packed => packed::taken(isa, table, numbers, wire, shares),
                 _ => wide::taken(isa, table, numbers, wire, shares),
             }
         });

@@ -34,11 +34,12 @@ const EPSILON: f64 = 1.0 / 256.0;
 #[derive(Clone)]
 pub(super) struct Compound {
     format: Format,
-    kind: Kind,
+    kind: CompoundKind,
 }
 
+/// The functions of several tensors.
 #[derive(Clone)]
-enum Kind {
+enum CompoundKind {
     Division(Division),
     BatchNorm(BatchNorm),
 }
@@ -57,8 +58,8 @@ impl Compound {
     fn make(op: Op, bits: u32, fraction: u32) -> Result<Self, tacit_protocols::Error> {
         let format = Format::new(bits, fraction)?;
         let kind = match op {
-            Op::Division => Kind::Division(Division::new(format, SPAN, QUOTIENT)?),
-            _ => Kind::BatchNorm(BatchNorm::new(
+            Op::Division => CompoundKind::Division(Division::new(format, SPAN, QUOTIENT)?),
+            _ => CompoundKind::BatchNorm(BatchNorm::new(
                 format,
                 EPSILON,
                 VARIANCES,
@@ -79,14 +80,14 @@ impl Compound {
         };
         let fixed = |values: Vec<f64>| values.into_iter().map(|v| (v * one) as i64).collect();
         match &self.kind {
-            Kind::Division(_) => {
+            CompoundKind::Division(_) => {
                 let exponents = draw(n, [f64::from(SPAN.low), f64::from(SPAN.high)]);
                 let y: Vec<f64> = exponents.into_iter().map(f64::exp2).collect();
                 let quotients = draw(n, [-MOST, MOST]);
                 let x = quotients.iter().zip(&y).map(|(quotient, y)| quotient * y);
                 [fixed(x.collect()), fixed(y)]
             }
-            Kind::BatchNorm(_) => {
+            CompoundKind::BatchNorm(_) => {
                 let [x, statistics @ ..] = RANGES;
                 let statistics = statistics.map(|range| draw(n, range)).concat();
                 [fixed(draw(n * PLANE, x)), fixed(statistics)]
@@ -100,8 +101,8 @@ impl Compound {
         [x, y]: &[Handle; 2],
     ) -> Result<Handle, tacit_protocols::Error> {
         match &self.kind {
-            Kind::Division(division) => division.apply(machine, x, y),
-            Kind::BatchNorm(norm) => {
+            CompoundKind::Division(division) => division.apply(machine, x, y),
+            CompoundKind::BatchNorm(norm) => {
                 let n = machine.len(y) / STATISTICS;
                 let [mean, variance, gamma, beta] =
                     [0, 1, 2, 3].map(|i| machine.slice(y, i * n..(i + 1) * n));
@@ -121,8 +122,8 @@ impl Compound {
         let one = self.format.one();
         let real = |v: i64| v as f64 / one;
         let value = match &self.kind {
-            Kind::Division(_) => real(x[index]) / real(y[index]),
-            Kind::BatchNorm(_) => {
+            CompoundKind::Division(_) => real(x[index]) / real(y[index]),
+            CompoundKind::BatchNorm(_) => {
                 let (n, channel) = (y.len() / STATISTICS, index / PLANE);
                 let [mean, variance, gamma, beta] = [0, 1, 2, 3].map(|i| real(y[i * n + channel]));
                 gamma * (real(x[index]) - mean) / (variance + EPSILON).sqrt() + beta
@@ -135,8 +136,8 @@ impl Compound {
     pub fn tolerance(&self, [x, y]: &Operands, index: usize) -> u64 {
         let real = |v: i64| v as f64 / self.format.one();
         let one = match &self.kind {
-            Kind::Division(division) => division.tolerance(real(x[index]), real(y[index])),
-            Kind::BatchNorm(norm) => {
+            CompoundKind::Division(division) => division.tolerance(real(x[index]), real(y[index])),
+            CompoundKind::BatchNorm(norm) => {
                 let (n, channel) = (y.len() / STATISTICS, index / PLANE);
                 let [mean, variance, gamma] = [0, 1, 2].map(|i| real(y[i * n + channel]));
                 norm.tolerance(real(x[index]) - mean, gamma, variance)

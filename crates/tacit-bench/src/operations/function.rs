@@ -2,7 +2,7 @@
 //! measured on.
 
 use tacit_protocols::machine::{Erased, Handle, Machine};
-use tacit_protocols::math::{Elementary, Format, Kind, Leakage, Number, Span};
+use tacit_protocols::math::{Elementary, Format, FunctionKind, Leakage, Number, Span};
 use tacit_run::Error;
 
 use super::BenchOptions;
@@ -35,12 +35,12 @@ impl Elementwise {
         let precision = options.precision;
         let span = span(fraction, precision)?;
         let kind = match op {
-            Op::Reciprocal => Kind::Reciprocal { span },
-            Op::Rsqrt => Kind::InverseSqrt { span },
-            Op::Exp => Kind::Exp { high: 0 },
-            Op::Sigmoid => Kind::Sigmoid,
-            Op::Tanh => Kind::Tanh,
-            Op::Pow => Kind::Power { span },
+            Op::Reciprocal => FunctionKind::Reciprocal { span },
+            Op::Rsqrt => FunctionKind::InverseSqrt { span },
+            Op::Exp => FunctionKind::Exp { high: 0 },
+            Op::Sigmoid => FunctionKind::Sigmoid,
+            Op::Tanh => FunctionKind::Tanh,
+            Op::Pow => FunctionKind::Power { span },
             _ => return Ok(None),
         };
         let format = Format::new(bits, fraction).map_err(refused)?;
@@ -99,17 +99,17 @@ impl Elementwise {
         let narrow = |[from, _]: [Number; 2]| 1 << (from.bits - 1);
         let reach = self.function.between.map_or(REACH << fraction, narrow);
         match self.function.kind {
-            Kind::Reciprocal { span }
-            | Kind::InverseSqrt { span }
-            | Kind::SquareRoot { span }
-            | Kind::Power { span }
-            | Kind::Log { span } => {
+            FunctionKind::Reciprocal { span }
+            | FunctionKind::InverseSqrt { span }
+            | FunctionKind::SquareRoot { span }
+            | FunctionKind::Power { span }
+            | FunctionKind::Log { span } => {
                 let width = (span.high - span.low) as u64;
                 let exponent = fraction as i32 + span.low + (random % width) as i32;
                 let binade = 1u64 << exponent;
                 (binade + (random >> 8) % binade) as i64
             }
-            Kind::Exp { .. } => -((random % reach) as i64),
+            FunctionKind::Exp { .. } => -((random % reach) as i64),
             _ => (random % (2 * reach)) as i64 - reach as i64,
         }
     }
@@ -120,21 +120,21 @@ impl Elementwise {
         let one = self.function.format.one();
         let x = operand as f64 / one;
         let value = match self.function.kind {
-            Kind::Sigmoid => 1.0 / (1.0 + (-x).exp()),
-            Kind::Tanh => x.tanh(),
-            Kind::Exp { .. } => x.exp(),
-            Kind::Reciprocal { .. } => 1.0 / x,
-            Kind::InverseSqrt { .. } => 1.0 / x.sqrt(),
-            Kind::SquareRoot { .. } => x.sqrt(),
-            Kind::Log { .. } => x.ln(),
-            Kind::Erf | Kind::Power { .. } => return None,
+            FunctionKind::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+            FunctionKind::Tanh => x.tanh(),
+            FunctionKind::Exp { .. } => x.exp(),
+            FunctionKind::Reciprocal { .. } => 1.0 / x,
+            FunctionKind::InverseSqrt { .. } => 1.0 / x.sqrt(),
+            FunctionKind::SquareRoot { .. } => x.sqrt(),
+            FunctionKind::Log { .. } => x.ln(),
+            FunctionKind::Erf | FunctionKind::Power { .. } => return None,
         };
         Some(value * one)
     }
 
     /// How far a result may be from one near `expected` of the algorithms that every protocol has.
     pub fn tolerance(&self, expected: i64) -> u64 {
-        if let Kind::Power { .. } = self.function.kind {
+        if let FunctionKind::Power { .. } = self.function.kind {
             return 0;
         }
         let value = expected as f64 / self.function.format.one();

@@ -4,7 +4,7 @@
 mod probe;
 
 use tacit_net::memory;
-use tacit_run::speeds::{Curve, Kind, Part, Point, Rates, Speeds, multiplications, operands};
+use tacit_run::speeds::{CallKind, Curve, Part, Point, Rates, Speeds, multiplications, operands};
 use tacit_run::{Error, Instance, Metered, Progress, Settings, in_threads};
 
 use probe::{Probe, Timed};
@@ -118,7 +118,7 @@ fn speeds_by(
         }
         let [offline, online, verified] = curves;
         // Of choices it is mostly that of the bits.
-        let offline = offline.filter(|_| *kind != Kind::Select);
+        let offline = offline.filter(|_| *kind != CallKind::Select);
         speeds.online.entry(*kind).or_default().extend(online);
         speeds.offline.entry(*kind).or_default().extend(offline);
         speeds.verified.entry(*kind).or_default().extend(verified);
@@ -168,7 +168,7 @@ fn alone(smallest: &[Took]) -> Speeds {
 /// What is left of verifying products once their results are: for each element of their operands.
 fn verified_operand(speeds: &Speeds, took: &[(&Probe, Took)]) -> f64 {
     let none = Vec::new();
-    let curves = speeds.verified.get(&Kind::Product).unwrap_or(&none);
+    let curves = speeds.verified.get(&CallKind::Product).unwrap_or(&none);
     let (mut left, mut elements) = (0.0, 0.0);
     for (probe, took) in took {
         let results = took.parts[1].map_or(0.0, |part| part.seconds(curves));
@@ -195,7 +195,7 @@ fn push(curve: &mut Option<Curve>, part: Option<Part>, seconds: f64) {
 fn rates(speeds: &mut Speeds, number: usize, took: &[(&Probe, Took)]) {
     let product = speeds
         .online
-        .get(&Kind::Product)
+        .get(&CallKind::Product)
         .cloned()
         .unwrap_or_default();
     let rows: Vec<[f64; 3]> = took
@@ -341,8 +341,13 @@ mod tests {
             let settings = Settings::from_json(&settings).expect("settings");
             let found = speeds_by(QUICK, &settings, None, &mut |_| true).expect("speeds");
             assert!(found.hop > 0.0, "{}", protocol.name);
-            let encrypts = (protocol.name == "sirnn").then_some(Kind::Encrypted);
-            let kinds = [Kind::Product, Kind::Relu, Kind::Maxpool, Kind::Open];
+            let encrypts = (protocol.name == "sirnn").then_some(CallKind::Encrypted);
+            let kinds = [
+                CallKind::Product,
+                CallKind::Relu,
+                CallKind::Maxpool,
+                CallKind::Open,
+            ];
             for kind in kinds.into_iter().chain(encrypts) {
                 let points = &found.online[&kind];
                 assert!(

@@ -6,10 +6,10 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, Conv2d, Erased, Handle, KeyBits, Machine, MatMul, Operand, Unverified,
 };
-use tacit_protocols::math::{Elementary, Format, Kind as Function};
+use tacit_protocols::math::{Elementary, Format, FunctionKind};
 use tacit_protocols::portions::level;
 use tacit_protocols::record::{calls_of, noted};
-use tacit_run::speeds::Kind;
+use tacit_run::speeds::CallKind;
 use tacit_run::{Error, Instance, Metered};
 
 /// The sizes of each kind: of one element hops alone are told.
@@ -88,7 +88,7 @@ fn trunc(instance: &Instance) -> u32 {
 
 impl Probe {
     /// Every kind that a protocol has, with its sizes; those of signs over few bits and over all.
-    pub fn kinds(instance: &Instance) -> Result<Vec<(Kind, Vec<Probe>)>, Error> {
+    pub fn kinds(instance: &Instance) -> Result<Vec<(CallKind, Vec<Probe>)>, Error> {
         let trunc = trunc(instance);
         let of = |what: &dyn Fn(usize) -> What| -> Vec<Probe> {
             let probe = |&n: &usize| Probe {
@@ -99,17 +99,17 @@ impl Probe {
         };
         let elementwise = |n| What::Product(Bilinear::Elementwise(n));
         let mut kinds = vec![
-            (Kind::Open, of(&What::Open)),
-            (Kind::Product, of(&elementwise)),
-            (Kind::Truncate, of(&What::Truncate)),
-            (Kind::Select, of(&What::Select)),
+            (CallKind::Open, of(&What::Open)),
+            (CallKind::Product, of(&elementwise)),
+            (CallKind::Truncate, of(&What::Truncate)),
+            (CallKind::Select, of(&What::Select)),
         ];
         for keys in [KeyBits::within(FEW), KeyBits::ALL] {
             kinds.extend([
-                (Kind::Drelu, of(&|n| What::Drelu(n, keys))),
-                (Kind::Relu, of(&|n| What::Relu(n, keys))),
+                (CallKind::Drelu, of(&|n| What::Drelu(n, keys))),
+                (CallKind::Relu, of(&|n| What::Relu(n, keys))),
                 (
-                    Kind::Maxpool,
+                    CallKind::Maxpool,
                     of(&|n| What::Maxpool(n.div_ceil(WINDOW), keys)),
                 ),
             ]);
@@ -118,21 +118,21 @@ impl Probe {
         if instance.cost()?.mixed() {
             let matrix = |m| Bilinear::MatMul(MatMul { m, k: 64, n: 32 });
             kinds.push((
-                Kind::Matrix,
+                CallKind::Matrix,
                 of(&|n| What::Product(matrix(n.div_ceil(256)))),
             ));
             kinds.extend(Probe::encrypted(instance)?);
         }
         let format = Format::new(instance.width, trunc).map_err(Error::from)?;
-        let sigmoid = Elementary::new(format, Function::Sigmoid);
+        let sigmoid = Elementary::new(format, FunctionKind::Sigmoid);
         if instance.cost()?.native(&sigmoid) {
-            kinds.push((Kind::Function, of(&|n| What::Function(n, sigmoid))));
+            kinds.push((CallKind::Function, of(&|n| What::Function(n, sigmoid))));
         }
         Ok(kinds)
     }
 
     /// Products of encrypted numbers, where the settings have some, after a single product.
-    fn encrypted(instance: &Instance) -> Result<Option<(Kind, Vec<Probe>)>, Error> {
+    fn encrypted(instance: &Instance) -> Result<Option<(CallKind, Vec<Probe>)>, Error> {
         let model = instance.cost()?;
         let exact = |m, k, n| Probe {
             what: What::Product(Bilinear::MatMul(MatMul { m, k, n })),
@@ -145,7 +145,7 @@ impl Probe {
                 sizes.push(probe);
             }
         }
-        Ok((sizes.len() > 1).then_some((Kind::Encrypted, sizes)))
+        Ok((sizes.len() > 1).then_some((CallKind::Encrypted, sizes)))
     }
 
     /// Pairs of products whose multiplications tell their rates: matrices, and convolutions.

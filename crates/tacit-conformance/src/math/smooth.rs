@@ -106,18 +106,18 @@ pub fn functions_by_name(s: &dyn Subject, fraction: u32) {
         .collect();
     for (kind, exact) in [
         (
-            Kind::Sigmoid,
+            FunctionKind::Sigmoid,
             (|x| 1.0 / (1.0 + f64::exp(-x))) as fn(f64) -> f64,
         ),
-        (Kind::Tanh, f64::tanh),
-        (Kind::Erf, error_function),
-        (Kind::Exp { high: 0 }, f64::exp),
-        (Kind::Reciprocal { span }, f64::recip),
-        (Kind::InverseSqrt { span }, |x| 1.0 / x.sqrt()),
-        (Kind::Log { span }, f64::ln),
+        (FunctionKind::Tanh, f64::tanh),
+        (FunctionKind::Erf, error_function),
+        (FunctionKind::Exp { high: 0 }, f64::exp),
+        (FunctionKind::Reciprocal { span }, f64::recip),
+        (FunctionKind::InverseSqrt { span }, |x| 1.0 / x.sqrt()),
+        (FunctionKind::Log { span }, f64::ln),
     ] {
         let function = Elementary::new(format, kind);
-        let sign = if kind == (Kind::Exp { high: 0 }) {
+        let sign = if kind == (FunctionKind::Exp { high: 0 }) {
             -1
         } else {
             1

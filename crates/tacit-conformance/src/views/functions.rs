@@ -22,7 +22,7 @@ const SPAN: Span = Span { low: -2, high: 4 };
 
 #[derive(Clone, Copy, Debug)]
 enum Computed {
-    Named(Kind),
+    Named(FunctionKind),
     /// From numbers of 16 bits to numbers of 16 bits, and these made wide again.
     Between,
     Logarithm,
@@ -32,13 +32,13 @@ enum Computed {
 }
 
 const ALL: [Computed; 12] = [
-    Computed::Named(Kind::Sigmoid),
-    Computed::Named(Kind::Tanh),
-    Computed::Named(Kind::Erf),
-    Computed::Named(Kind::Exp { high: 0 }),
-    Computed::Named(Kind::Reciprocal { span: SPAN }),
-    Computed::Named(Kind::InverseSqrt { span: SPAN }),
-    Computed::Named(Kind::Power { span: SPAN }),
+    Computed::Named(FunctionKind::Sigmoid),
+    Computed::Named(FunctionKind::Tanh),
+    Computed::Named(FunctionKind::Erf),
+    Computed::Named(FunctionKind::Exp { high: 0 }),
+    Computed::Named(FunctionKind::Reciprocal { span: SPAN }),
+    Computed::Named(FunctionKind::InverseSqrt { span: SPAN }),
+    Computed::Named(FunctionKind::Power { span: SPAN }),
     Computed::Between,
     Computed::Logarithm,
     Computed::Division,
@@ -57,10 +57,9 @@ impl Computed {
     /// Two sets of secrets, a number for each row of samples.
     fn secrets(self) -> [Vec<f64>; 2] {
         match self {
-            Computed::Named(Kind::Exp { .. }) => [vec![-0.5], vec![-3.0]],
-            Computed::Named(Kind::Sigmoid | Kind::Tanh | Kind::Erf) | Computed::Between => {
-                [vec![0.75], vec![-2.5]]
-            }
+            Computed::Named(FunctionKind::Exp { .. }) => [vec![-0.5], vec![-3.0]],
+            Computed::Named(FunctionKind::Sigmoid | FunctionKind::Tanh | FunctionKind::Erf)
+            | Computed::Between => [vec![0.75], vec![-2.5]],
             Computed::Named(_) | Computed::Logarithm => [vec![1.25], vec![7.5]],
             Computed::Division | Computed::LessThan => [vec![1.0, 1.5], vec![-2.0, 3.25]],
             Computed::BatchNorm => [
@@ -137,7 +136,7 @@ const NARROW: Number = Number {
 };
 
 fn between(format: Format) -> Elementary {
-    Elementary::new(format, Kind::Sigmoid).between(NARROW, NARROW)
+    Elementary::new(format, FunctionKind::Sigmoid).between(NARROW, NARROW)
 }
 
 fn division(format: Format) -> Result<Division, Error> {

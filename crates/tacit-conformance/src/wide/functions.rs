@@ -67,7 +67,7 @@ impl Defined {
     }
 }
 
-fn named(format: Format, domain: Domain, kind: Kind) -> Elementary {
+fn named(format: Format, domain: Domain, kind: FunctionKind) -> Elementary {
     Elementary::new(format, kind).with_argument(domain.argument)
 }
 
@@ -75,7 +75,7 @@ fn named(format: Format, domain: Domain, kind: Kind) -> Elementary {
 pub fn reciprocals(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |low| -low) {
         let span = domain.span;
-        let kind = Kind::Reciprocal { span };
+        let kind = FunctionKind::Reciprocal { span };
         let below = f64::from(-span.low).exp2();
         let function = named(format, domain, kind);
         Defined {
@@ -92,7 +92,7 @@ pub fn reciprocals(s: &dyn Subject, format: Format, n: usize) {
 pub fn inverse_square_roots(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |low| (1 - low) / 2) {
         let span = domain.span;
-        let kind = Kind::InverseSqrt { span };
+        let kind = FunctionKind::InverseSqrt { span };
         let below = (-0.5 * f64::from(span.low)).exp2();
         let function = named(format, domain, kind);
         let exact = |x: f64| x.sqrt().recip();
@@ -109,7 +109,7 @@ pub fn inverse_square_roots(s: &dyn Subject, format: Format, n: usize) {
 /// `sqrt(x)`.
 pub fn square_roots(s: &dyn Subject, format: Format, n: usize) {
     for domain in domains(format, |low| low / 2) {
-        let kind = Kind::SquareRoot { span: domain.span };
+        let kind = FunctionKind::SquareRoot { span: domain.span };
         let function = named(format, domain, kind);
         Defined {
             function,
@@ -138,7 +138,7 @@ pub fn bounding_powers(s: &dyn Subject, format: Format, n: usize) {
 
 /// The bounding powers of a domain, and `below` of what lies below it.
 fn powers_below(s: &dyn Subject, format: Format, domain: Domain, n: usize, below: f64) {
-    let kind = Kind::Power { span: domain.span };
+    let kind = FunctionKind::Power { span: domain.span };
     let function = named(format, domain, kind);
     let exact = |x: f64| f64::from((x.to_bits() >> 52) as i32 - 1023);
     Defined {

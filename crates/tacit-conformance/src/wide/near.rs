@@ -11,16 +11,16 @@ const PLACES: u32 = 10;
 /// and send no more than those that are as near as they can be.
 pub fn fewer_places(s: &dyn Subject, format: Format, n: usize) {
     let span = Span { low: -6, high: 6 };
-    type Case = (Kind, fn(f64) -> f64);
+    type Case = (FunctionKind, fn(f64) -> f64);
     let kinds: [Case; 8] = [
-        (Kind::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
-        (Kind::Tanh, f64::tanh),
-        (Kind::Erf, error_function),
-        (Kind::Exp { high: 0 }, f64::exp),
-        (Kind::Exp { high: 2 }, f64::exp),
-        (Kind::Reciprocal { span }, f64::recip),
-        (Kind::InverseSqrt { span }, |x| x.sqrt().recip()),
-        (Kind::SquareRoot { span }, f64::sqrt),
+        (FunctionKind::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+        (FunctionKind::Tanh, f64::tanh),
+        (FunctionKind::Erf, error_function),
+        (FunctionKind::Exp { high: 0 }, f64::exp),
+        (FunctionKind::Exp { high: 2 }, f64::exp),
+        (FunctionKind::Reciprocal { span }, f64::recip),
+        (FunctionKind::InverseSqrt { span }, |x| x.sqrt().recip()),
+        (FunctionKind::SquareRoot { span }, f64::sqrt),
     ];
     for (kind, exact) in kinds {
         let full = Elementary::new(format, kind);
@@ -29,8 +29,8 @@ pub fn fewer_places(s: &dyn Subject, format: Format, n: usize) {
         }
         let near = full.near(PLACES);
         let (low, high) = match kind {
-            Kind::Exp { high } => (-16.0, f64::from(high)),
-            Kind::Sigmoid | Kind::Tanh | Kind::Erf => (-12.0, 12.0),
+            FunctionKind::Exp { high } => (-16.0, f64::from(high)),
+            FunctionKind::Sigmoid | FunctionKind::Tanh | FunctionKind::Erf => (-12.0, 12.0),
             _ => (1.0 / 64.0, 63.9),
         };
         let at = |i: usize| low + (high - low) * i as f64 / n as f64;

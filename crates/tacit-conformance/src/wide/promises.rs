@@ -22,14 +22,14 @@ pub fn promised_bits(s: &dyn Subject, format: Format, _n: usize) {
     let f = format.fraction();
     let span = Span { low: -3, high: 2 };
     let kinds = [
-        Kind::Sigmoid,
-        Kind::Tanh,
-        Kind::Erf,
-        Kind::Exp { high: 0 },
-        Kind::Reciprocal { span },
-        Kind::InverseSqrt { span },
-        Kind::SquareRoot { span },
-        Kind::Power { span },
+        FunctionKind::Sigmoid,
+        FunctionKind::Tanh,
+        FunctionKind::Erf,
+        FunctionKind::Exp { high: 0 },
+        FunctionKind::Reciprocal { span },
+        FunctionKind::InverseSqrt { span },
+        FunctionKind::SquareRoot { span },
+        FunctionKind::Power { span },
     ];
     for kind in kinds {
         let function = Elementary::new(format, kind);
@@ -37,7 +37,7 @@ pub fn promised_bits(s: &dyn Subject, format: Format, _n: usize) {
         let all = keys(function);
         let clipped = all.iter().position(|&keys| keys != KeyBits::ALL);
         let comparisons = match kind {
-            Kind::Sigmoid | Kind::Tanh | Kind::Erf => 2,
+            FunctionKind::Sigmoid | FunctionKind::Tanh | FunctionKind::Erf => 2,
             _ => 1,
         };
         assert!(clipped.is_none_or(|first| first == comparisons), "{all:?}");
@@ -68,9 +68,9 @@ pub fn promised_bits(s: &dyn Subject, format: Format, _n: usize) {
         let ends = [-end, 1 - end, end - 1];
         let above = 4 << f;
         let has_result = |x: &i64| match kind {
-            Kind::Reciprocal { .. } | Kind::InverseSqrt { .. } | Kind::SquareRoot { .. } => {
-                *x < above
-            }
+            FunctionKind::Reciprocal { .. }
+            | FunctionKind::InverseSqrt { .. }
+            | FunctionKind::SquareRoot { .. } => *x < above,
             _ => true,
         };
         let x: Vec<i64> = x.into_iter().chain(ends).filter(has_result).collect();
@@ -97,9 +97,9 @@ pub fn costs(s: &dyn Subject, format: Format, _n: usize) {
     for domain in domains(format, |low| -low) {
         let span = domain.span;
         for kind in [
-            Kind::Reciprocal { span },
-            Kind::InverseSqrt { span },
-            Kind::SquareRoot { span },
+            FunctionKind::Reciprocal { span },
+            FunctionKind::InverseSqrt { span },
+            FunctionKind::SquareRoot { span },
         ] {
             let function = Elementary::new(format, kind).with_argument(domain.argument);
             let Ok(calls) = demand_by_name(&function, 3) else {

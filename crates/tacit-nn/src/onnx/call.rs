@@ -1,7 +1,7 @@
 //! One node of the file with its inputs resolved, and typed access to both.
 
 use super::constant::{Constant, Data};
-use super::kind::Kind;
+use super::kind::DataType;
 use super::proto::{AttributeProto, NodeProto};
 use super::texts::Text;
 use crate::graph::{self, Classes, Tail, ValueId};
@@ -192,8 +192,8 @@ impl<'a> Call<'a> {
     }
 
     /// The type that a Cast makes.
-    pub(super) fn cast_to(&self) -> Result<Kind, Fault> {
-        match Kind::of(self.int("to", 0) as i32) {
+    pub(super) fn cast_to(&self) -> Result<DataType, Fault> {
+        match DataType::of(self.int("to", 0) as i32) {
             Ok(kind) => Ok(kind),
             Err(what) => unsupported(format!("it casts to {what}")),
         }

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
 use super::ImportError;
-use super::kind::{Kind, bfloat, half};
+use super::kind::{DataType, bfloat, half};
 use super::proto::{EXTERNAL, TensorProto};
 use crate::graph::{FILL, Weights};
 
@@ -19,7 +19,7 @@ pub(super) const MAX_ELEMENTS: usize = 1 << 27;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Constant {
     pub shape: Vec<usize>,
-    pub kind: Kind,
+    pub kind: DataType,
     pub data: Data,
 }
 
@@ -78,20 +78,20 @@ impl Constant {
     pub(super) fn floats(shape: Vec<usize>, values: Vec<f32>) -> Self {
         Constant {
             shape,
-            kind: Kind::Float,
+            kind: DataType::Float,
             data: Data::Float(values.into()),
         }
     }
 
     /// `n` times the same number.
     pub(super) fn filled(
-        kind: Kind,
+        kind: DataType,
         shape: Vec<usize>,
         value: f64,
         n: usize,
     ) -> Result<Self, String> {
         let data = match kind {
-            Kind::Double => Data::double(vec![value; n]),
+            DataType::Double => Data::double(vec![value; n]),
             kind if kind.is_float() => Data::Float(vec![kind.round(value as f32); n].into()),
             _ => {
                 let whole = Some(value as i64).filter(|&v| v as f64 == value);
@@ -106,7 +106,7 @@ impl Constant {
     pub(super) fn ints(values: Vec<i64>) -> Self {
         Constant {
             shape: vec![values.len()],
-            kind: Kind::Signed(64),
+            kind: DataType::Signed(64),
             data: Data::Int(values),
         }
     }
@@ -142,7 +142,7 @@ impl Reader {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let n = bounded_len(&shape).map_err(fail)?;
-        let kind = Kind::of(tensor.data_type).map_err(|why| fail(format!("it has {why}")))?;
+        let kind = DataType::of(tensor.data_type).map_err(|why| fail(format!("it has {why}")))?;
         let data = if tensor.data_location == EXTERNAL {
             decode_raw(&self.external(tensor, n, kind).map_err(fail)?, kind, n)
         } else if let Some(raw) = &tensor.raw_data {
@@ -154,7 +154,7 @@ impl Reader {
         Ok(Constant { shape, kind, data })
     }
 
-    fn external(&self, tensor: &TensorProto, n: usize, kind: Kind) -> Result<Vec<u8>, String> {
+    fn external(&self, tensor: &TensorProto, n: usize, kind: DataType) -> Result<Vec<u8>, String> {
         let entry = |key: &str| {
             tensor
                 .external_data
@@ -230,7 +230,7 @@ impl Reader {
     }
 }
 
-fn decode_raw(raw: &[u8], kind: Kind, n: usize) -> Result<Data, String> {
+fn decode_raw(raw: &[u8], kind: DataType, n: usize) -> Result<Data, String> {
     if raw.len() != n * kind.size() {
         return Err(format!(
             "it has {} bytes of data, its shape needs {}",
@@ -243,19 +243,19 @@ fn decode_raw(raw: &[u8], kind: Kind, n: usize) -> Result<Data, String> {
         chunks.iter().map(|&c| f(c)).collect()
     }
     Ok(match kind {
-        Kind::Float => Data::Float(words(raw, f32::from_le_bytes)),
-        Kind::Double => Data::double(words(raw, f64::from_le_bytes)),
-        Kind::Half => Data::Float(words(raw, |b| half(u16::from_le_bytes(b)))),
-        Kind::Bfloat => Data::Float(words(raw, |b| bfloat(u16::from_le_bytes(b)))),
-        Kind::Bool => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b != 0))),
-        Kind::Signed(8) => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b as i8))),
-        Kind::Signed(16) => Data::Int(words(raw, |b| i64::from(i16::from_le_bytes(b)))),
-        Kind::Signed(32) => Data::Int(words(raw, |b| i64::from(i32::from_le_bytes(b)))),
-        Kind::Signed(_) => Data::Int(words(raw, i64::from_le_bytes)),
-        Kind::Unsigned(8) => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b))),
-        Kind::Unsigned(16) => Data::Int(words(raw, |b| i64::from(u16::from_le_bytes(b)))),
-        Kind::Unsigned(32) => Data::Int(words(raw, |b| i64::from(u32::from_le_bytes(b)))),
-        Kind::Unsigned(_) => unsigned(words::<8, u64, Vec<u64>>(raw, u64::from_le_bytes))?,
+        DataType::Float => Data::Float(words(raw, f32::from_le_bytes)),
+        DataType::Double => Data::double(words(raw, f64::from_le_bytes)),
+        DataType::Half => Data::Float(words(raw, |b| half(u16::from_le_bytes(b)))),
+        DataType::Bfloat => Data::Float(words(raw, |b| bfloat(u16::from_le_bytes(b)))),
+        DataType::Bool => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b != 0))),
+        DataType::Signed(8) => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b as i8))),
+        DataType::Signed(16) => Data::Int(words(raw, |b| i64::from(i16::from_le_bytes(b)))),
+        DataType::Signed(32) => Data::Int(words(raw, |b| i64::from(i32::from_le_bytes(b)))),
+        DataType::Signed(_) => Data::Int(words(raw, i64::from_le_bytes)),
+        DataType::Unsigned(8) => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b))),
+        DataType::Unsigned(16) => Data::Int(words(raw, |b| i64::from(u16::from_le_bytes(b)))),
+        DataType::Unsigned(32) => Data::Int(words(raw, |b| i64::from(u32::from_le_bytes(b)))),
+        DataType::Unsigned(_) => unsigned(words::<8, u64, Vec<u64>>(raw, u64::from_le_bytes))?,
     })
 }
 
@@ -267,15 +267,15 @@ fn unsigned(values: Vec<u64>) -> Result<Data, String> {
         .map_err(|_| "it has integers of 2^63 or more, which are not read".into())
 }
 
-fn decode_typed(tensor: &TensorProto, kind: Kind, n: usize) -> Result<Data, String> {
+fn decode_typed(tensor: &TensorProto, kind: DataType, n: usize) -> Result<Data, String> {
     let small = tensor.int32_data.iter();
     let data = match kind {
-        Kind::Float => Data::Float(tensor.float_data.as_slice().into()),
-        Kind::Double => Data::double(tensor.double_data.clone()),
-        Kind::Half => Data::Float(small.map(|&v| half(v as u16)).collect()),
-        Kind::Bfloat => Data::Float(small.map(|&v| bfloat(v as u16)).collect()),
-        Kind::Signed(64) => Data::Int(tensor.int64_data.clone()),
-        Kind::Unsigned(32 | 64) => unsigned(tensor.uint64_data.clone())?,
+        DataType::Float => Data::Float(tensor.float_data.as_slice().into()),
+        DataType::Double => Data::double(tensor.double_data.clone()),
+        DataType::Half => Data::Float(small.map(|&v| half(v as u16)).collect()),
+        DataType::Bfloat => Data::Float(small.map(|&v| bfloat(v as u16)).collect()),
+        DataType::Signed(64) => Data::Int(tensor.int64_data.clone()),
+        DataType::Unsigned(32 | 64) => unsigned(tensor.uint64_data.clone())?,
         _ => Data::Int(small.filter_map(|&v| kind.wrap(v.into())).collect()),
     };
     if data.len() != n {

@@ -9,7 +9,7 @@ use axes::{BatchAxes, dims, free_name, shape_of};
 use super::call::{Fault, Value};
 use super::constant::{Constant, bounded_len};
 use super::importer::Importer;
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::proto::{DimensionProto, ValueInfoProto, data_type};
 use super::{ImportError, texts, unusable};
@@ -102,7 +102,7 @@ impl<'a> Importer<'a> {
                 return Err(fail(&proto.name, why));
             }
             builder.batch = builder.batch.or(size);
-            builder.rounds |= elements(proto)? == Some(Kind::Double);
+            builder.rounds |= elements(proto)? == Some(DataType::Double);
             if let Some(&kind) = known.kinds.get(&input.name) {
                 input.kind = kind;
             }
@@ -152,7 +152,7 @@ impl<'a> Importer<'a> {
     ) -> Result<(Input, Option<i64>), ImportError> {
         let of = elements(proto)?;
         let kind = match of {
-            Some(Kind::Bool) => InputKind::Truths,
+            Some(DataType::Bool) => InputKind::Truths,
             Some(kind) if kind.is_float() => InputKind::Numbers,
             _ => InputKind::Integers,
         };
@@ -392,13 +392,13 @@ fn fail(input: &str, why: &str) -> ImportError {
 }
 
 /// What an input's elements are: numbers of a type, or texts.
-fn elements(input: &ValueInfoProto) -> Result<Option<Kind>, ImportError> {
+fn elements(input: &ValueInfoProto) -> Result<Option<DataType>, ImportError> {
     let tensor = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref());
     let tensor = tensor.ok_or_else(|| fail(&input.name, "it is not a tensor"))?;
     if tensor.elem_type == data_type::STRING {
         return Ok(None);
     }
-    let kind = Kind::of(tensor.elem_type);
+    let kind = DataType::of(tensor.elem_type);
     let kind = kind.map_err(|what| fail(&input.name, &format!("it has {what}")))?;
     Ok(Some(kind))
 }

@@ -6,7 +6,7 @@ use super::proto::data_type;
 
 /// A data type that import reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DataType {
     Float,
     Double,
     /// IEEE 754 binary16.
@@ -19,23 +19,23 @@ pub(super) enum Kind {
     Unsigned(u32),
 }
 
-impl Kind {
+impl DataType {
     /// The type of a `TensorProto` or of Cast's `to`.
-    pub(super) fn of(code: i32) -> Result<Kind, String> {
+    pub(super) fn of(code: i32) -> Result<DataType, String> {
         Ok(match code {
-            data_type::FLOAT => Kind::Float,
-            data_type::DOUBLE => Kind::Double,
-            data_type::FLOAT16 => Kind::Half,
-            data_type::BFLOAT16 => Kind::Bfloat,
-            data_type::BOOL => Kind::Bool,
-            data_type::INT8 => Kind::Signed(8),
-            data_type::INT16 => Kind::Signed(16),
-            data_type::INT32 => Kind::Signed(32),
-            data_type::INT64 => Kind::Signed(64),
-            data_type::UINT8 => Kind::Unsigned(8),
-            data_type::UINT16 => Kind::Unsigned(16),
-            data_type::UINT32 => Kind::Unsigned(32),
-            data_type::UINT64 => Kind::Unsigned(64),
+            data_type::FLOAT => DataType::Float,
+            data_type::DOUBLE => DataType::Double,
+            data_type::FLOAT16 => DataType::Half,
+            data_type::BFLOAT16 => DataType::Bfloat,
+            data_type::BOOL => DataType::Bool,
+            data_type::INT8 => DataType::Signed(8),
+            data_type::INT16 => DataType::Signed(16),
+            data_type::INT32 => DataType::Signed(32),
+            data_type::INT64 => DataType::Signed(64),
+            data_type::UINT8 => DataType::Unsigned(8),
+            data_type::UINT16 => DataType::Unsigned(16),
+            data_type::UINT32 => DataType::Unsigned(32),
+            data_type::UINT64 => DataType::Unsigned(64),
             _ => {
                 return Err(format!(
                     "the data type {code}; float, double, float16, bfloat16, bool and integers of 8 to 64 bits are read"
@@ -45,42 +45,45 @@ impl Kind {
     }
 
     pub(super) fn is_bool(self) -> bool {
-        self == Kind::Bool
+        self == DataType::Bool
     }
 
     pub(super) fn is_float(self) -> bool {
-        matches!(self, Kind::Float | Kind::Double | Kind::Half | Kind::Bfloat)
+        matches!(
+            self,
+            DataType::Float | DataType::Double | DataType::Half | DataType::Bfloat
+        )
     }
 
     /// Bytes of a number.
     pub(super) fn size(self) -> usize {
         match self {
-            Kind::Bool => 1,
-            Kind::Half | Kind::Bfloat => 2,
-            Kind::Float => 4,
-            Kind::Double => 8,
-            Kind::Signed(bits) | Kind::Unsigned(bits) => bits as usize / 8,
+            DataType::Bool => 1,
+            DataType::Half | DataType::Bfloat => 2,
+            DataType::Float => 4,
+            DataType::Double => 8,
+            DataType::Signed(bits) | DataType::Unsigned(bits) => bits as usize / 8,
         }
     }
 
     /// The name of the type in messages.
     pub(super) fn name(self) -> String {
         match self {
-            Kind::Float => "float".into(),
-            Kind::Double => "double".into(),
-            Kind::Half => "float16".into(),
-            Kind::Bfloat => "bfloat16".into(),
-            Kind::Bool => "bool".into(),
-            Kind::Signed(bits) => format!("int{bits}"),
-            Kind::Unsigned(bits) => format!("uint{bits}"),
+            DataType::Float => "float".into(),
+            DataType::Double => "double".into(),
+            DataType::Half => "float16".into(),
+            DataType::Bfloat => "bfloat16".into(),
+            DataType::Bool => "bool".into(),
+            DataType::Signed(bits) => format!("int{bits}"),
+            DataType::Unsigned(bits) => format!("uint{bits}"),
         }
     }
 
     /// The float nearest to `v` that the type has.
     pub(super) fn round(self, v: f32) -> f32 {
         match self {
-            Kind::Half => round_half(v),
-            Kind::Bfloat => round_bfloat(v),
+            DataType::Half => round_half(v),
+            DataType::Bfloat => round_bfloat(v),
             _ => v,
         }
     }
@@ -88,10 +91,10 @@ impl Kind {
     /// The lowest bits of `v`, as the type reads them; `None` where 64 bits with a sign lack room.
     pub(super) fn wrap(self, v: i64) -> Option<i64> {
         match self {
-            Kind::Bool => Some(i64::from(v != 0)),
-            Kind::Signed(bits) => Some(v << (64 - bits) >> (64 - bits)),
-            Kind::Unsigned(64) => Some(v).filter(|&v| v >= 0),
-            Kind::Unsigned(bits) => Some(v & ((1 << bits) - 1)),
+            DataType::Bool => Some(i64::from(v != 0)),
+            DataType::Signed(bits) => Some(v << (64 - bits) >> (64 - bits)),
+            DataType::Unsigned(64) => Some(v).filter(|&v| v >= 0),
+            DataType::Unsigned(bits) => Some(v & ((1 << bits) - 1)),
             _ => Some(v),
         }
     }
@@ -99,15 +102,15 @@ impl Kind {
     /// Whether the type has every whole number up to `most`.
     pub(super) fn holds(self, most: usize) -> bool {
         let bits = match self {
-            Kind::Bool => 1,
-            Kind::Bfloat => 8,
-            Kind::Half => 11,
-            Kind::Float => 24,
-            Kind::Double => 53,
-            Kind::Signed(bits) => bits - 1,
-            Kind::Unsigned(bits) => bits.min(63),
+            DataType::Bool => 1,
+            DataType::Bfloat => 8,
+            DataType::Half => 11,
+            DataType::Float => 24,
+            DataType::Double => 53,
+            DataType::Signed(bits) => bits - 1,
+            DataType::Unsigned(bits) => bits.min(63),
         };
-        self != Kind::Bool && most < 1 << bits
+        self != DataType::Bool && most < 1 << bits
     }
 
     /// The smallest and the largest number of an integer type of few bits.
@@ -119,9 +122,9 @@ impl Kind {
     /// Where the integers of the type that are read begin, and where they end.
     fn range(self) -> (f64, f64) {
         match self {
-            Kind::Unsigned(bits) if bits < 64 => (0.0, f64::from(bits).exp2()),
-            Kind::Unsigned(_) => (0.0, 63f64.exp2()),
-            Kind::Signed(bits) => (-f64::from(bits - 1).exp2(), f64::from(bits - 1).exp2()),
+            DataType::Unsigned(bits) if bits < 64 => (0.0, f64::from(bits).exp2()),
+            DataType::Unsigned(_) => (0.0, 63f64.exp2()),
+            DataType::Signed(bits) => (-f64::from(bits - 1).exp2(), f64::from(bits - 1).exp2()),
             _ => (0.0, 2.0),
         }
     }
@@ -131,11 +134,11 @@ impl Kind {
         if v.is_nan() {
             return unsupported("its constant holds NaN, which has no whole number");
         }
-        if self == Kind::Bool {
+        if self == DataType::Bool {
             return Ok((v != 0.0).into());
         }
         // What every processor makes of it; places far from others are numbered so, and then not taken.
-        if self == Kind::Signed(64) && v == f64::NEG_INFINITY {
+        if self == DataType::Signed(64) && v == f64::NEG_INFINITY {
             return Ok(i64::MIN);
         }
         let (low, high) = self.range();
@@ -151,7 +154,7 @@ impl Kind {
 }
 
 /// `from` as another type: floats are truncated to integers and rounded to floats, integers wrap.
-pub(super) fn cast(from: &Constant, to: Kind) -> Result<Constant, Fault> {
+pub(super) fn cast(from: &Constant, to: DataType) -> Result<Constant, Fault> {
     let data = match &from.data {
         same if from.kind == to => same.clone(),
         Data::Int(v) if to.is_float() => {
@@ -159,13 +162,13 @@ pub(super) fn cast(from: &Constant, to: Kind) -> Result<Constant, Fault> {
                 return unsupported("it computes with the batch size, which is free");
             }
             match to {
-                Kind::Double => Data::double(v.iter().map(|&v| v as f64).collect()),
+                DataType::Double => Data::double(v.iter().map(|&v| v as f64).collect()),
                 _ => Data::Float(v.iter().map(|&v| to.round(v as f32)).collect()),
             }
         }
         Data::Int(v) => {
             let wrapped = v.iter().map(|&v| match v {
-                BATCH if to != Kind::Bool => Some(v),
+                BATCH if to != DataType::Bool => Some(v),
                 v => to.wrap(v),
             });
             match wrapped.collect() {
@@ -178,12 +181,12 @@ pub(super) fn cast(from: &Constant, to: Kind) -> Result<Constant, Fault> {
                 }
             }
         }
-        Data::Float(v) if to == Kind::Double => {
+        Data::Float(v) if to == DataType::Double => {
             Data::double(v.iter().copied().map(f64::from).collect())
         }
-        Data::Float(v) if matches!(to, Kind::Float) => Data::Float(v.clone()),
+        Data::Float(v) if matches!(to, DataType::Float) => Data::Float(v.clone()),
         Data::Float(v) if to.is_float() => Data::Float(v.iter().map(|&v| to.round(v)).collect()),
-        Data::Double { rounded, .. } if to == Kind::Float => Data::Float(rounded.clone()),
+        Data::Double { rounded, .. } if to == DataType::Float => Data::Float(rounded.clone()),
         Data::Double { rounded, .. } if to.is_float() => {
             Data::Float(rounded.iter().map(|&v| to.round(v)).collect())
         }
@@ -249,7 +252,7 @@ fn round_bfloat(v: f32) -> f32 {
 mod tests {
     use super::*;
 
-    fn constant(kind: Kind, data: Data) -> Constant {
+    fn constant(kind: DataType, data: Data) -> Constant {
         Constant {
             shape: vec![data.len()],
             kind,
@@ -293,32 +296,32 @@ mod tests {
 
     #[test]
     fn casts_truncate_wrap_and_round() {
-        let floats = constant(Kind::Float, Data::Float(vec![2.9, -2.9, -0.5].into()));
+        let floats = constant(DataType::Float, Data::Float(vec![2.9, -2.9, -0.5].into()));
         let ints = |c: &Constant, to| match cast(c, to).expect("it fits").data {
             Data::Int(v) => v,
             other => panic!("{other:?}"),
         };
-        assert_eq!(ints(&floats, Kind::Signed(64)), [2, -2, 0]);
-        assert_eq!(ints(&floats, Kind::Bool), [1, 1, 1]);
-        let lowest = constant(Kind::Float, Data::Float(vec![f32::NEG_INFINITY].into()));
-        assert_eq!(ints(&lowest, Kind::Signed(64)), [i64::MIN]);
-        let wide = constant(Kind::Signed(64), Data::Int(vec![300, -129, 0]));
-        assert_eq!(ints(&wide, Kind::Signed(8)), [44, 127, 0]);
-        assert_eq!(ints(&wide, Kind::Unsigned(8)), [44, 127, 0]);
-        assert_eq!(ints(&wide, Kind::Bool), [1, 1, 0]);
+        assert_eq!(ints(&floats, DataType::Signed(64)), [2, -2, 0]);
+        assert_eq!(ints(&floats, DataType::Bool), [1, 1, 1]);
+        let lowest = constant(DataType::Float, Data::Float(vec![f32::NEG_INFINITY].into()));
+        assert_eq!(ints(&lowest, DataType::Signed(64)), [i64::MIN]);
+        let wide = constant(DataType::Signed(64), Data::Int(vec![300, -129, 0]));
+        assert_eq!(ints(&wide, DataType::Signed(8)), [44, 127, 0]);
+        assert_eq!(ints(&wide, DataType::Unsigned(8)), [44, 127, 0]);
+        assert_eq!(ints(&wide, DataType::Bool), [1, 1, 0]);
         // 2^24 + 1 is no float, but a double.
-        let double = constant(Kind::Double, Data::double(vec![16_777_217.0]));
-        assert_eq!(ints(&double, Kind::Signed(32)), [16_777_217]);
-        let float = cast(&double, Kind::Float).expect("it fits");
+        let double = constant(DataType::Double, Data::double(vec![16_777_217.0]));
+        assert_eq!(ints(&double, DataType::Signed(32)), [16_777_217]);
+        let float = cast(&double, DataType::Float).expect("it fits");
         assert_eq!(float.data, Data::Float(vec![16_777_216.0].into()));
         for (value, to) in [
-            (f32::NAN, Kind::Bool),
-            (f32::INFINITY, Kind::Signed(64)),
-            (128.0, Kind::Signed(8)),
-            (-1.0, Kind::Unsigned(8)),
-            (9.3e18, Kind::Signed(64)),
+            (f32::NAN, DataType::Bool),
+            (f32::INFINITY, DataType::Signed(64)),
+            (128.0, DataType::Signed(8)),
+            (-1.0, DataType::Unsigned(8)),
+            (9.3e18, DataType::Signed(64)),
         ] {
-            let from = constant(Kind::Float, Data::Float(vec![value].into()));
+            let from = constant(DataType::Float, Data::Float(vec![value].into()));
             assert!(cast(&from, to).is_err(), "{value} to {to:?}");
         }
     }

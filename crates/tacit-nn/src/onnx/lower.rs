@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::call::{self, Call, Fault, Value, bad, unsupported};
 use super::constant::{Constant, Data};
-use super::kind::Kind;
+use super::kind::DataType;
 use super::proto::NodeProto;
 use super::table::is_table;
 use super::{
@@ -369,7 +369,7 @@ fn dropout(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     };
     let kept = Constant {
         data: Data::Int(vec![1; len(&shape)]),
-        kind: Kind::Bool,
+        kind: DataType::Bool,
         shape,
     };
     Ok(vec![x.clone(), Value::Constant(kept)])
@@ -383,7 +383,7 @@ fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let to = match call.node.op_type.as_str() {
         "CastLike" => match call.required(1)? {
             Value::Constant(like) => like.kind,
-            _ => Kind::Float,
+            _ => DataType::Float,
         },
         _ => call.cast_to()?,
     };
@@ -396,7 +396,7 @@ fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if to.is_float() && !matches!(value, Value::Clear { .. }) {
         return Ok(value.clone());
     }
-    let wide = matches!(to, Kind::Signed(32 | 64)) && matches!(value, Value::Secret { .. });
+    let wide = matches!(to, DataType::Signed(32 | 64)) && matches!(value, Value::Secret { .. });
     if wide && compare::is_whole(builder, value) {
         return Ok(value.clone());
     }

@@ -3,7 +3,7 @@
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::Composer;
 use super::constant::{Constant, Data};
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::mask::HIDDEN;
 use super::token::is_given;
@@ -20,7 +20,7 @@ pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
             shape.insert(batch, 1);
         }
         let data = Data::Int(vec![0; shape.iter().product()]);
-        let kind = Kind::Bool;
+        let kind = DataType::Bool;
         return Ok(Value::Constant(Constant { shape, kind, data }));
     }
     let Some((largest, index)) = shares else {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::constant::{BATCH, Constant, Data};
 use super::importer::{self, Importer};
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::proto::{GraphProto, NodeProto};
 use super::{ImportError, UnsupportedNode};
@@ -212,7 +212,10 @@ impl<'a> Importer<'a> {
                     "it takes more than {MAX_TURNS} turns"
                 ))?);
             }
-            let inputs = [number(i as i64, Kind::Signed(64)), number(1, Kind::Bool)];
+            let inputs = [
+                number(i as i64, DataType::Signed(64)),
+                number(1, DataType::Bool),
+            ];
             let inputs = inputs.into_iter().chain(states).collect();
             let scope = format!("{}[{i}]/", call.name);
             let mut outputs = self.turn(&body, inputs, &scope, progress)?.into_iter();
@@ -317,7 +320,7 @@ fn unknown(call: &Call) -> Vec<Value> {
 }
 
 /// A constant without axes.
-fn number(value: i64, kind: Kind) -> Value {
+fn number(value: i64, kind: DataType) -> Value {
     Value::Constant(Constant {
         shape: vec![],
         kind,

@@ -5,7 +5,7 @@ use super::call::{Call, Fault, Value};
 use super::compose::Composer;
 use super::constant::{Constant, Data};
 use super::fold;
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::table::is_table;
 use super::whole::is_by_element;
@@ -168,7 +168,7 @@ fn numbers_as(truths: bool, numbers: &[f32]) -> Constant {
         false => Constant::floats(vec![numbers.len()], numbers.to_vec()),
         true => Constant {
             shape: vec![numbers.len()],
-            kind: Kind::Bool,
+            kind: DataType::Bool,
             data: Data::Int(numbers.iter().map(|&v| i64::from(v != 0.0)).collect()),
         },
     }

@@ -7,7 +7,7 @@ use super::constant::{Constant, Data};
 use super::element::{Arithmetic, Stretched, of_each, two};
 use super::fold;
 use super::function::root;
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::nary::on;
 use crate::graph::{Function, Op, ValueId};
@@ -62,7 +62,7 @@ fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let constant = |of: &dyn Fn(f32) -> f32| {
         Value::Constant(Constant {
             shape: given.to_vec(),
-            kind: Kind::Float,
+            kind: DataType::Float,
             data: Data::Float(exponents.iter().map(|&e| of(e)).collect()),
         })
     };

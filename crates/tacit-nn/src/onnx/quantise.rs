@@ -10,7 +10,7 @@ use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::constant::{Constant, bounded_len};
 use super::element::{Arithmetic, two};
 use super::fold::{self, rearranged, select};
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::nary::on;
 use crate::graph::{Op, Whole};
@@ -41,8 +41,8 @@ pub(super) fn quantize(call: &Call, builder: &mut Builder) -> Result<Value, Faul
         call.attribute("output_dtype").and_then(|a| a.i),
     ) {
         (Some(zero), _) => zero.kind,
-        (None, None | Some(0)) => Kind::Unsigned(8),
-        (None, Some(code)) => Kind::of(code as i32)?,
+        (None, None | Some(0)) => DataType::Unsigned(8),
+        (None, Some(code)) => DataType::of(code as i32)?,
     };
     scales.quantized(call, builder, call.required(0)?, kind)
 }
@@ -119,10 +119,10 @@ impl Scales {
         call: &Call,
         builder: &mut Builder,
         x: &Value,
-        kind: Kind,
+        kind: DataType,
     ) -> Result<Value, Fault> {
         let (least, most) = match kind {
-            Kind::Signed(8 | 16) | Kind::Unsigned(8 | 16) => kind.holds_within(),
+            DataType::Signed(8 | 16) | DataType::Unsigned(8 | 16) => kind.holds_within(),
             _ => return unsupported(format!("it makes numbers of the type {}", kind.name())),
         };
         let zeros = self.zero.as_ref().map(|zero| zero.data.floats());

@@ -18,7 +18,7 @@ const MAX_STEPS: usize = 1024;
 
 /// What happens at a time step. Gates stand in ONNX's order.
 #[derive(Clone)]
-enum Kind {
+enum CellKind {
     /// Update, reset, candidate.
     Gru {
         /// Whether the reset gate acts on the product with the state, not on the state.
@@ -32,7 +32,7 @@ enum Kind {
 
 /// The sizes and weights of one direction.
 struct Cell {
-    kind: Kind,
+    kind: CellKind,
     hidden: usize,
     /// Inputs x gates.
     input: Weights,
@@ -127,18 +127,18 @@ fn activations(call: &Call) -> Vec<String> {
     given.unwrap_or_default().iter().map(name).collect()
 }
 
-fn kind(call: &Call, d: usize) -> Result<Kind, Fault> {
+fn kind(call: &Call, d: usize) -> Result<CellKind, Fault> {
     Ok(match call.node.op_type.as_str() {
-        "GRU" => Kind::Gru {
+        "GRU" => CellKind::Gru {
             reset_after: call.int("linear_before_reset", 0) != 0,
         },
-        "LSTM" => Kind::Lstm,
+        "LSTM" => CellKind::Lstm,
         _ => match activations(call).get(d).map_or("tanh", String::as_str) {
-            "tanh" => Kind::Rnn(Op::Function {
+            "tanh" => CellKind::Rnn(Op::Function {
                 function: Function::Tanh,
                 domain: ANY,
             }),
-            "relu" => Kind::Rnn(Op::Relu),
+            "relu" => CellKind::Rnn(Op::Relu),
             other => {
                 return unsupported(format!(
                     "its activation is '{other}'; Tanh and Relu are supported"
@@ -158,9 +158,9 @@ impl Cell {
     ) -> Result<Cell, Fault> {
         let kind = kind(call, d)?;
         let gates = match kind {
-            Kind::Gru { .. } => 3,
-            Kind::Lstm => 4,
-            Kind::Rnn(_) => 1,
+            CellKind::Gru { .. } => 3,
+            CellKind::Lstm => 4,
+            CellKind::Rnn(_) => 1,
         };
         let (shape, recurrence) = call.weights(2)?;
         let hidden = shape.last().copied().unwrap_or_default();
@@ -180,7 +180,7 @@ impl Cell {
             turned(&weights, [0, rows, width])
         });
         let parts = match kind {
-            Kind::Gru { reset_after: false } => vec![(0, 2 * hidden), (2 * hidden, hidden)],
+            CellKind::Gru { reset_after: false } => vec![(0, 2 * hidden), (2 * hidden, hidden)],
             _ => vec![(0, rows)],
         };
         let mut state = |(first, rows): (usize, usize)| {
@@ -213,7 +213,7 @@ impl Cell {
         how: &str,
     ) {
         let apart = match self.kind {
-            Kind::Gru { reset_after: true } => 2 * self.hidden..rows,
+            CellKind::Gru { reset_after: true } => 2 * self.hidden..rows,
             _ => rows..rows,
         };
         let [own, states] = [start, start + rows].map(|at| &bias[at..at + rows]);

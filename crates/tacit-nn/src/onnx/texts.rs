@@ -13,7 +13,7 @@ use super::ImportError;
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::{Constant, Data, Reader, bounded_len};
 use super::fold;
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::{self, Builder};
 use super::proto::{TensorProto, data_type};
 use crate::graph::{Graph, Input, Op, len, row_shape};
@@ -288,7 +288,7 @@ impl<'a> Numbered<'a> {
                 self.texts.extend(each);
                 Some(Value::Constant(Constant {
                     shape: shape.clone(),
-                    kind: Kind::Signed(64),
+                    kind: DataType::Signed(64),
                     data: Data::Int((first..self.texts.len() as i64).collect()),
                 }))
             }

@@ -10,7 +10,7 @@ use std::iter::repeat_n;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::{Composer, value};
 use super::fold::rearranged;
-use super::kind::Kind;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::places::{of_rows, rows_of};
 use super::which;
@@ -323,7 +323,7 @@ pub(super) fn cast(
     call: &Call,
     builder: &mut Builder,
     given: &Value,
-    to: Kind,
+    to: DataType,
 ) -> Result<Option<Value>, Fault> {
     let Value::Secret { id, shape, batch } = given else {
         return Ok(None);
@@ -333,7 +333,7 @@ pub(super) fn cast(
     }
     if !to.is_bool() {
         // Narrower ones may not hold them.
-        let holds = matches!(to, Kind::Signed(32 | 64));
+        let holds = matches!(to, DataType::Signed(32 | 64));
         return Ok(holds.then(|| given.clone()));
     }
     if builder.wholes.contains(id) {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::Error;
-use tacit_protocols::math::{Elementary, Format, Kind, Number, Span};
+use tacit_protocols::math::{Elementary, Format, FunctionKind, Number, Span};
 
 use super::ranges::Interval;
 use super::told::Told;
@@ -192,17 +192,17 @@ impl PlannedFunction {
     ) -> Result<Elementary, Error> {
         let span = |low, high| Span { low, high };
         let kind = match self {
-            PlannedFunction::Sigmoid => Kind::Sigmoid,
-            PlannedFunction::Tanh => Kind::Tanh,
-            PlannedFunction::Erf => Kind::Erf,
-            PlannedFunction::Exp { high, .. } => Kind::Exp { high },
-            PlannedFunction::Reciprocal { low, high } => Kind::Reciprocal {
+            PlannedFunction::Sigmoid => FunctionKind::Sigmoid,
+            PlannedFunction::Tanh => FunctionKind::Tanh,
+            PlannedFunction::Erf => FunctionKind::Erf,
+            PlannedFunction::Exp { high, .. } => FunctionKind::Exp { high },
+            PlannedFunction::Reciprocal { low, high } => FunctionKind::Reciprocal {
                 span: span(low, high),
             },
-            PlannedFunction::InverseSqrt { low, high } => Kind::InverseSqrt {
+            PlannedFunction::InverseSqrt { low, high } => FunctionKind::InverseSqrt {
                 span: span(low, high),
             },
-            PlannedFunction::Log { low, high } => Kind::Log {
+            PlannedFunction::Log { low, high } => FunctionKind::Log {
                 span: span(low, high),
             },
         };

@@ -26,7 +26,7 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, CostModel, Erased, Machine};
 use tacit_protocols::signs::SIGNS;
 use tacit_protocols::{Error, Truncation};
-use tacit_sirnn::{Options, Products, Sirnn, SirnnCost, ot::Kind};
+use tacit_sirnn::{Options, Products, Sirnn, SirnnCost, ot::OtExtension};
 
 /// What an item of an accepted plan may take here, so that running it is cheap.
 const LIMIT: u64 = 64 << 20;
@@ -202,7 +202,7 @@ fn sirnn(plan: &Plan) -> Options {
     Options {
         bits: plan.ring_bits,
         sign_bits: plan.compare_bits,
-        kind: Kind::SoftSpoken { k: 2 },
+        kind: OtExtension::SoftSpoken { k: 2 },
         products: Products::Auto,
         link: LinkModel::LOCAL,
     }

@@ -18,7 +18,7 @@ impl<R: Ring> Falcon<R> {
     /// `x y` element by element. 1 hop; every party sends `n` elements.
     pub(super) fn multiply<D: Verified<R>>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: Rss<D::Vec>,
         y: Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
@@ -31,7 +31,7 @@ impl<R: Ring> Falcon<R> {
     /// Opens `x` to all. 1 hop; every party sends `n` elements.
     pub(super) fn open<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         self.rss.begin_open::<D>(step, x)?;
@@ -41,7 +41,7 @@ impl<R: Ring> Falcon<R> {
     /// The receiving half of [`Falcon::open`], for openings that share a hop.
     pub(super) fn finish_open<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         let mut opened = self.missing::<D>(step, x)?;
@@ -53,7 +53,7 @@ impl<R: Ring> Falcon<R> {
     /// The component of `x` that this party lacks, as the party before opens it.
     pub(super) fn missing<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         let heard = self

@@ -19,7 +19,7 @@ pub struct Elementary {
     /// results: a mean of squares keeps twice as many.
     pub argument: u32,
     /// Which function, with its domain.
-    pub kind: Kind,
+    pub kind: FunctionKind,
     /// Bits that hold every argument, its sign included. Fewer than the format's are a promise from
     /// worst-case ranges: they are the key bits of the comparisons inside.
     pub bits: u32,
@@ -48,7 +48,7 @@ pub struct Number {
 /// numbers included, results are those of the span's lowest value, of a square root 0; above it there
 /// is no meaningful result but of a bounding power, `high - 1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FunctionKind {
     /// `1 / (1 + e^-x)` for every `x`.
     Sigmoid,
     /// The hyperbolic tangent for every `x`.
@@ -98,7 +98,7 @@ enum Algorithm {
 
 impl Elementary {
     /// The function of any numbers of the format.
-    pub fn new(format: Format, kind: Kind) -> Self {
+    pub fn new(format: Format, kind: FunctionKind) -> Self {
         Elementary {
             format,
             argument: format.fraction(),
@@ -222,15 +222,17 @@ impl Elementary {
         };
         let result = self.format.fraction();
         Ok(match self.kind {
-            Kind::Reciprocal { span } => Algorithm::Reciprocal(Reciprocal::of(arguments(span))?),
-            Kind::InverseSqrt { span } => {
+            FunctionKind::Reciprocal { span } => {
+                Algorithm::Reciprocal(Reciprocal::of(arguments(span))?)
+            }
+            FunctionKind::InverseSqrt { span } => {
                 Algorithm::InverseSqrt(InverseSqrt::of(arguments(span), result)?)
             }
-            Kind::SquareRoot { span } => {
+            FunctionKind::SquareRoot { span } => {
                 Algorithm::InverseSqrt(InverseSqrt::root_of(arguments(span))?)
             }
-            Kind::Power { span } => Algorithm::Power(Power::of(arguments(span))?),
-            Kind::Log { span } => {
+            FunctionKind::Power { span } => Algorithm::Power(Power::of(arguments(span))?),
+            FunctionKind::Log { span } => {
                 self.one_scale()?;
                 Algorithm::Logarithm(Logarithm::over(self.format, span)?)
             }
@@ -258,9 +260,9 @@ impl Elementary {
             bounded: self.bounded,
         };
         match self.kind {
-            Kind::Exp { high } => exp_of(self.format, high, promised),
-            Kind::Tanh => tanh_of(self.format, promised),
-            Kind::Erf => erf_of(self.format, promised),
+            FunctionKind::Exp { high } => exp_of(self.format, high, promised),
+            FunctionKind::Tanh => tanh_of(self.format, promised),
+            FunctionKind::Erf => erf_of(self.format, promised),
             _ => sigmoid_of(self.format, promised),
         }
     }

@@ -78,7 +78,7 @@ mod top_k;
 
 pub use batch_norm::{BatchNorm, Channels, Statistics};
 pub use compare::{compare, less_than};
-pub use elementary::{Elementary, Kind, Number};
+pub use elementary::{Elementary, FunctionKind, Number};
 pub use functions::{Smooth, erf, exp, sigmoid, tanh};
 pub use logarithm::Logarithm;
 pub use maxpool::maxpool_with_derivative;

@@ -22,7 +22,7 @@ impl<R: Ring> Length for Words<R> {
 
 impl<R: Ring> Encoding for Words<R> {
     type Value = Buffer<R>;
-    type Kind = Words;
+    type Family = Words;
     fn len(v: &Buffer<R>) -> usize {
         v.len()
     }
@@ -52,7 +52,7 @@ impl<R: Ring> Length for Residues<R> {
 
 impl<R: Ring> Encoding for Residues<R> {
     type Value = Buffer<u8>;
-    type Kind = Residues;
+    type Family = Residues;
     fn len(v: &Buffer<u8>) -> usize {
         v.len()
     }
@@ -80,7 +80,7 @@ impl Length for Booleans {
 
 impl Encoding for Booleans {
     type Value = Bits;
-    type Kind = Self;
+    type Family = Self;
     fn len(v: &Bits) -> usize {
         v.len()
     }
@@ -109,7 +109,7 @@ impl Length for BitRows {
 
 impl Encoding for BitRows {
     type Value = BitRows;
-    type Kind = Self;
+    type Family = Self;
     fn len(v: &BitRows) -> [usize; 2] {
         [v.rows(), v.cols()]
     }
@@ -145,7 +145,7 @@ impl<R: Ring> Length for Tops<R> {
 
 impl<R: Ring> Encoding for Tops<R> {
     type Value = Self;
-    type Kind = Tops;
+    type Family = Tops;
     fn len(v: &Self) -> (usize, u32) {
         (v.words.len(), v.bits)
     }
@@ -177,7 +177,7 @@ impl<F: Field> Length for Elements<F> {
 
 impl<F: Field> Encoding for Elements<F> {
     type Value = Buffer<F>;
-    type Kind = Elements;
+    type Family = Elements;
     fn len(v: &Buffer<F>) -> usize {
         v.len()
     }
@@ -205,7 +205,7 @@ impl<const N: usize> Length for [u8; N] {
 
 impl<const N: usize> Encoding for [u8; N] {
     type Value = [u8; N];
-    type Kind = Self;
+    type Family = Self;
     fn len(_: &[u8; N]) {}
     fn write(v: &[u8; N]) -> Vec<u8> {
         v.to_vec()
@@ -231,7 +231,7 @@ impl<const N: usize> Length for Vec<[u8; N]> {
 
 impl<const N: usize> Encoding for Vec<[u8; N]> {
     type Value = Vec<[u8; N]>;
-    type Kind = Self;
+    type Family = Self;
     fn len(v: &Vec<[u8; N]>) -> usize {
         v.len()
     }
@@ -263,7 +263,7 @@ impl<const N: usize> Length for Secret<N> {
 impl<const N: usize> Encoding for Secret<N> {
     /// On the heap: what is moved leaves no copy.
     type Value = Zeroizing<Vec<u8>>;
-    type Kind = Self;
+    type Family = Self;
     const SECRET: bool = true;
     fn len(_: &Self::Value) {}
     fn write(v: &Self::Value) -> Vec<u8> {

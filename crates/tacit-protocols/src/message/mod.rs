@@ -33,8 +33,8 @@ pub trait Length {
 pub trait Encoding: Length {
     /// What is sent.
     type Value;
-    /// What messages of it are called, whatever the ring.
-    type Kind;
+    /// The encoding that stands for this one, whatever the ring, in the constants that name messages.
+    type Family;
     /// Whether what is heard is a secret, whose message is wiped.
     const SECRET: bool = false;
 
@@ -80,7 +80,7 @@ impl<E> Message<E> {
     }
 
     /// This step's message with elements of the ring of `D`.
-    pub(crate) const fn of<D: Encoding<Kind = E>>(self) -> Message<D> {
+    pub(crate) const fn of<D: Encoding<Family = E>>(self) -> Message<D> {
         Message::new(self.step)
     }
 

@@ -1,7 +1,7 @@
 //! Programs are listed without their data.
 
 use super::*;
-use crate::math::{Format, Kind, Span, TopK, maxpool_with_derivative};
+use crate::math::{Format, FunctionKind, Span, TopK, maxpool_with_derivative};
 
 /// A program whose indices alone take gigabytes: none of them is made.
 #[test]
@@ -11,10 +11,10 @@ fn large_programs_are_listed_without_their_data() {
     let span = Span { low: -4, high: 4 };
     let x = noted(many);
     for kind in [
-        Kind::Sigmoid,
-        Kind::Reciprocal { span },
-        Kind::InverseSqrt { span },
-        Kind::Power { span },
+        FunctionKind::Sigmoid,
+        FunctionKind::Reciprocal { span },
+        FunctionKind::InverseSqrt { span },
+        FunctionKind::Power { span },
     ] {
         let function = Elementary::new(format, kind);
         let calls = calls_of::<_, Error>(64, |machine| function.apply(machine, &x));

@@ -38,7 +38,7 @@ impl Replicated {
     /// 3.2). 1 hop; every party sends `n` elements.
     pub(crate) fn multiply<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
         y: &Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
@@ -49,7 +49,7 @@ impl Replicated {
     /// The sending half of [`Replicated::multiply`]: this party's component of the product.
     pub(crate) fn begin_multiply<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
         y: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
@@ -68,7 +68,7 @@ impl Replicated {
     /// The receiving half of [`Replicated::multiply`].
     pub(crate) fn finish_multiply<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         own: D::Vec,
     ) -> Result<Rss<D::Vec>, Error> {
         let (n, mut next) = (D::len(&own), D::zeros(0));

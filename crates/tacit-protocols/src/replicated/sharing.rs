@@ -202,7 +202,7 @@ impl Replicated {
     /// 1 hop; the owner sends `n` elements.
     pub(crate) fn share_input<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         owner: usize,
         n: usize,
         value: Option<D::Vec>,
@@ -254,7 +254,7 @@ impl Replicated {
     /// 1 hop; every party sends `n` elements.
     pub(crate) fn open<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         self.begin_open::<D>(step, x)?;
@@ -264,7 +264,7 @@ impl Replicated {
     /// The sending half of [`Replicated::open`], for openings that share a hop.
     pub(crate) fn begin_open<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
     ) -> Result<(), Error> {
         self.send::<D>(self.next_party(), step, &x.own)
@@ -273,7 +273,7 @@ impl Replicated {
     /// The receiving half of [`Replicated::open`].
     pub(crate) fn finish_open<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         x: &Rss<D::Vec>,
     ) -> Result<D::Vec, Error> {
         let mut opened = self.recv::<D>(self.prev_party(), step, D::len(&x.own))?;
@@ -307,7 +307,7 @@ impl Replicated {
     /// one: party `i` sends its summand to party `i - 1`. 1 hop, `n` elements per party.
     pub(crate) fn reshare<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         own: D::Vec,
     ) -> Result<Rss<D::Vec>, Error> {
         self.send::<D>(self.prev_party(), step, &own)?;
@@ -319,7 +319,7 @@ impl Replicated {
     /// party sends its summand to both others. 1 hop, `2 n` elements per party.
     pub(crate) fn open_sum<D: Domain>(
         &mut self,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         mut own: D::Vec,
     ) -> Result<D::Vec, Error> {
         let (prev, next) = (self.prev_party(), self.next_party());
@@ -337,7 +337,7 @@ impl Replicated {
     pub(crate) fn send<D: Domain>(
         &mut self,
         to: usize,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         v: &D::Vec,
     ) -> Result<(), Error> {
         step.of::<D>().send(&mut self.party, to, v)
@@ -347,7 +347,7 @@ impl Replicated {
     pub(crate) fn recv<D: Domain>(
         &mut self,
         from: usize,
-        step: Message<D::Kind>,
+        step: Message<D::Family>,
         n: usize,
     ) -> Result<D::Vec, Error> {
         step.of::<D>().recv(&mut self.party, from, n)

@@ -148,21 +148,21 @@ pub(super) fn last<F: Field>(v: &mut Buffer<F>, n: usize) -> Buffer<F> {
     v.split_off(v.len() - n).detached()
 }
 
-/// What a dealing is for.
+/// What dealers' sharings are summed up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SharingKind {
     Random,
     Double,
     Zero,
 }
 
-impl Kind {
-    /// How many of this kind are demanded.
+impl SharingKind {
+    /// How many sharings of this kind are demanded.
     fn of(self, demand: &Demand) -> usize {
         match self {
-            Kind::Random => demand.random,
-            Kind::Double => demand.double,
-            Kind::Zero => demand.zero,
+            SharingKind::Random => demand.random,
+            SharingKind::Double => demand.double,
+            SharingKind::Zero => demand.zero,
         }
     }
 }
@@ -244,15 +244,15 @@ impl Params {
     }
 
     /// The dealings of a demand, so narrow that what is made on the way stays in cache.
-    fn blocks(&self, demand: &Demand) -> Vec<(Kind, usize)> {
+    fn blocks(&self, demand: &Demand) -> Vec<(SharingKind, usize)> {
         let step = self.at_once(BLOCK).div_ceil(self.parties);
-        let cut = |kind: Kind| {
+        let cut = |kind: SharingKind| {
             let width = self.width(kind.of(demand));
             (0..width)
                 .step_by(step)
                 .map(move |from| (kind, step.min(width - from)))
         };
-        [Kind::Random, Kind::Double, Kind::Zero]
+        [SharingKind::Random, SharingKind::Double, SharingKind::Zero]
             .into_iter()
             .flat_map(cut)
             .collect()
@@ -281,12 +281,12 @@ impl<F: Field> Shamir<F> {
                 .transpose()?;
             let all = self.params.width(kind.of(&demand)) * self.extraction.rows;
             match kind {
-                Kind::Random => append(&mut pool.random, low, all),
-                Kind::Double => {
+                SharingKind::Random => append(&mut pool.random, low, all),
+                SharingKind::Double => {
                     append(&mut pool.double.low, low, all);
                     append(&mut pool.double.high, high, all);
                 }
-                Kind::Zero => append(&mut pool.zero, high, all),
+                SharingKind::Zero => append(&mut pool.zero, high, all),
             }
         }
         pool.random.truncate(demand.random);
@@ -297,15 +297,15 @@ impl<F: Field> Shamir<F> {
     }
 
     /// Deals one block; this party's own shares of degree `t` and `2t`.
-    fn deal_block(&mut self, kind: Kind, n: usize) -> Result<OwnShares<F>, Error> {
+    fn deal_block(&mut self, kind: SharingKind, n: usize) -> Result<OwnShares<F>, Error> {
         let (low, high) = (self.low.clone(), self.high.clone());
         let secrets = match kind {
-            Kind::Zero => return Ok((None, Some(self.deal(&high, self.zeros(n))?))),
+            SharingKind::Zero => return Ok((None, Some(self.deal(&high, self.zeros(n))?))),
             _ => self.deal_random(&low, n)?,
         };
         let (own, secrets) = secrets;
         let high = match kind {
-            Kind::Double => Some(self.deal(&high, secrets)?),
+            SharingKind::Double => Some(self.deal(&high, secrets)?),
             _ => None,
         };
         Ok((Some(own), high))

@@ -7,7 +7,7 @@ use tacit_conformance::{demand_by_name, run, wide};
 use tacit_protocols::Cost;
 use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::{Call, Machine};
-use tacit_protocols::math::{Elementary, Format, Kind, Span};
+use tacit_protocols::math::{Elementary, Format, FunctionKind, Span};
 use tacit_protocols::shamir::{Comparison, Opening};
 
 fn format(bits: u32, fraction: u32) -> Format {
@@ -86,9 +86,9 @@ fn wider_spans_take_a_comparison_for_two_powers() {
     ] {
         let span = Span { low, high };
         for kind in [
-            Kind::Reciprocal { span },
-            Kind::InverseSqrt { span },
-            Kind::SquareRoot { span },
+            FunctionKind::Reciprocal { span },
+            FunctionKind::InverseSqrt { span },
+            FunctionKind::SquareRoot { span },
         ] {
             let function = Elementary::new(format, kind).with_argument(24);
             let calls = demand_by_name(&function, N).expect("it fits");
@@ -97,7 +97,7 @@ fn wider_spans_take_a_comparison_for_two_powers() {
                 _ => None,
             });
             assert_eq!(signs.sum::<usize>(), compared, "{kind:?}");
-            if let Kind::Reciprocal { .. } = kind {
+            if let FunctionKind::Reciprocal { .. } = kind {
                 let product = |call: &&Call| matches!(call, Call::Product { .. });
                 assert_eq!(calls.iter().filter(product).count(), products);
             }
@@ -110,7 +110,11 @@ fn wider_spans_take_a_comparison_for_two_powers() {
             );
         }
     }
-    for kind in [Kind::Exp { high: 0 }, Kind::Sigmoid, Kind::Tanh] {
+    for kind in [
+        FunctionKind::Exp { high: 0 },
+        FunctionKind::Sigmoid,
+        FunctionKind::Tanh,
+    ] {
         let calls = demand_by_name(&Elementary::new(format, kind), N).expect("it fits");
         let [online, offline] = model(&calls);
         let [bytes, before] = [&online, &offline].map(|cost| cost.bytes[0] / N as u64);

@@ -2,7 +2,7 @@
 
 use tacit_protocols::machine::{Bilinear, Call, CostModel};
 
-use super::Kind;
+use super::CallKind;
 
 /// How many of each of the four things of [`Rates`](super::Rates) a product consists of, in their order.
 pub fn multiplications(map: &Bilinear) -> [f64; 4] {
@@ -35,7 +35,7 @@ pub fn operands(map: &Bilinear) -> f64 {
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: CallKind,
     /// Its elements.
     pub size: f64,
     /// Bytes of all of them, of all parties.
@@ -57,13 +57,13 @@ impl Part {
     }
 
     fn of(call: &Call, model: &dyn CostModel, bytes: f64) -> Option<Self> {
-        let kind = Kind::of(call, model)?;
+        let kind = CallKind::of(call, model)?;
         if matches!(call, Call::Fix { .. }) && bytes == 0.0 {
             return None;
         }
         let size = match call {
-            Call::Product { map, .. } if kind == Kind::Product => map.outputs() as f64,
-            Call::Product { .. } if kind == Kind::Encrypted => model.encrypted(call)?,
+            Call::Product { map, .. } if kind == CallKind::Product => map.outputs() as f64,
+            Call::Product { .. } if kind == CallKind::Encrypted => model.encrypted(call)?,
             // Of transfers bytes alone tell.
             Call::Product { .. } | Call::Function { .. } => bytes,
             Call::Truncate { n, .. }
@@ -183,7 +183,7 @@ mod tests {
         let model = SirnnCost::new(Options {
             bits: 64,
             sign_bits: 64,
-            kind: ot::Kind::default(),
+            kind: ot::OtExtension::default(),
             products: Products::Auto,
             link: LinkModel::LOCAL,
         });

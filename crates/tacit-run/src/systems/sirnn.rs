@@ -3,7 +3,7 @@
 use tacit_client::Scheme;
 use tacit_net::Party;
 use tacit_protocols::machine::{CostModel, Erased};
-use tacit_sirnn::ot::Kind;
+use tacit_sirnn::ot::OtExtension;
 use tacit_sirnn::{self as sirnn, PARTIES, Products, Sirnn, SirnnCost};
 
 use super::option::options;
@@ -16,12 +16,12 @@ options! {
     struct Options {
         /// How oblivious transfers are made: iknp, softspoken2, softspoken (by 4) and softspoken8 send
         /// fewer bytes for more computing in this order; silent sends far fewer.
-        ot: Kind = [
-            ("softspoken", Kind::SoftSpoken { k: 4 }),
-            ("softspoken2", Kind::SoftSpoken { k: 2 }),
-            ("softspoken8", Kind::SoftSpoken { k: 8 }),
-            ("iknp", Kind::SoftSpoken { k: 1 }),
-            ("silent", Kind::Silent),
+        ot: OtExtension = [
+            ("softspoken", OtExtension::SoftSpoken { k: 4 }),
+            ("softspoken2", OtExtension::SoftSpoken { k: 2 }),
+            ("softspoken8", OtExtension::SoftSpoken { k: 8 }),
+            ("iknp", OtExtension::SoftSpoken { k: 1 }),
+            ("silent", OtExtension::Silent),
         ],
         /// How matrix products and convolutions are computed: by oblivious transfers (ot), by encryption
         /// under ring learning with errors (rlwe), or by whichever takes less time on the network (auto).

@@ -11,7 +11,7 @@ use tacit_net::memory::mesh;
 use super::stock::recorder;
 use super::*;
 use crate::ot::ideal::{self, counted as run};
-use crate::ot::{Kind, source};
+use crate::ot::{OtExtension, source};
 
 fn numbers(seed: u8, bits: u32, n: usize) -> Vec<u64> {
     vec::low_bits(&Prg::new([seed; 16]).ring(n), bits)
@@ -184,10 +184,10 @@ fn no_key_of_the_hash_makes_a_pad_twice_in_a_session() {
     program(&mut counting).expect("counts");
     let ots = counting.tally().ots;
     for (kind, more) in [
-        (Kind::SoftSpoken { k: 1 }, 0),
-        (Kind::SoftSpoken { k: 4 }, 1),
-        (Kind::SoftSpoken { k: 8 }, 0),
-        (Kind::Silent, 450_000),
+        (OtExtension::SoftSpoken { k: 1 }, 0),
+        (OtExtension::SoftSpoken { k: 4 }, 1),
+        (OtExtension::SoftSpoken { k: 8 }, 0),
+        (OtExtension::Silent, 450_000),
     ] {
         let parties = mesh(2, &LinkModel::LOCAL, Duration::from_secs(60));
         let hashed = tacit_net::testing::run(parties, |mut party| {

@@ -199,7 +199,7 @@ mod tests {
         let cost = SirnnCost::new(Options {
             bits: 64,
             sign_bits: 64,
-            kind: ot::Kind::default(),
+            kind: ot::OtExtension::default(),
             products: Products::Auto,
             link,
         });

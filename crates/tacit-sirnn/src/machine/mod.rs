@@ -29,7 +29,7 @@ use tacit_protocols::math::Elementary;
 use tacit_protocols::portions::Ahead;
 
 use crate::convert::Msb;
-use crate::ot::{self, Kind};
+use crate::ot::{self, OtExtension};
 use crate::{Engine, PARTIES};
 use demand::{ExpectedSteps, Step, Widths};
 use native::Native;
@@ -48,7 +48,7 @@ pub struct Options {
     /// Bits that hold every value whose sign is taken.
     pub sign_bits: u32,
     /// How transfers are made.
-    pub kind: Kind,
+    pub kind: OtExtension,
     /// How products are computed.
     pub products: Products,
     /// The network between the parties, by which [`Products::Auto`] chooses.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tacit_protocols::Error;
-use tacit_protocols::math::{Elementary, Kind};
+use tacit_protocols::math::{Elementary, FunctionKind};
 
 use crate::functions::{DIGIT, Exp, Format, Inverse, Sigmoid, SquareRoot, Tanh};
 use crate::{Engine, Shared};
@@ -23,7 +23,7 @@ pub(super) enum Native {
 const ROOT_BITS: u32 = 32;
 
 /// What a function is of, whether its bound is promised, from and to which formats.
-type Key = (Kind, bool, [Format; 2]);
+type Key = (FunctionKind, bool, [Format; 2]);
 
 impl Native {
     /// The function, if it is one of these in formats that they have.
@@ -50,19 +50,19 @@ impl Native {
 
     fn make((kind, bounded, [input, output]): Key) -> Result<Option<Native>, Error> {
         Ok(Some(match kind {
-            Kind::Sigmoid => Native::Sigmoid(Sigmoid::new(input, output, DIGIT)?),
-            Kind::Tanh => Native::Tanh(Tanh::new(input, output, DIGIT)?),
-            Kind::Exp { high } if high <= 0 => Native::Exp(match bounded {
+            FunctionKind::Sigmoid => Native::Sigmoid(Sigmoid::new(input, output, DIGIT)?),
+            FunctionKind::Tanh => Native::Tanh(Tanh::new(input, output, DIGIT)?),
+            FunctionKind::Exp { high } if high <= 0 => Native::Exp(match bounded {
                 true => Exp::new(input, output, DIGIT)?,
                 false => Exp::up_to(input, output, DIGIT, high)?,
             }),
-            Kind::Reciprocal { span } if output.bits <= ROOT_BITS => {
+            FunctionKind::Reciprocal { span } if output.bits <= ROOT_BITS => {
                 Native::Inverse(Inverse::new(input, output, span.low)?)
             }
-            Kind::InverseSqrt { span } if output.bits <= ROOT_BITS => {
+            FunctionKind::InverseSqrt { span } if output.bits <= ROOT_BITS => {
                 Native::Root(SquareRoot::inverse_from(input, output, span.low)?)
             }
-            Kind::SquareRoot { .. } if output.bits <= ROOT_BITS => {
+            FunctionKind::SquareRoot { .. } if output.bits <= ROOT_BITS => {
                 Native::Root(SquareRoot::new(input, output)?)
             }
             _ => return Ok(None),
@@ -104,10 +104,10 @@ mod tests {
             (number(16, 12), number(16, 8), [-5, 2]),
         ] {
             let span = Span { low, high };
-            let kinds: [(Kind, Definition); 3] = [
-                (Kind::Reciprocal { span }, f64::recip),
-                (Kind::InverseSqrt { span }, |x| x.sqrt().recip()),
-                (Kind::SquareRoot { span }, f64::sqrt),
+            let kinds: [(FunctionKind, Definition); 3] = [
+                (FunctionKind::Reciprocal { span }, f64::recip),
+                (FunctionKind::InverseSqrt { span }, |x| x.sqrt().recip()),
+                (FunctionKind::SquareRoot { span }, f64::sqrt),
             ];
             let one = 1i64 << from.fraction;
             let powers = (low..high).map(|e| (one as f64 * f64::from(e).exp2()) as i64);
@@ -127,7 +127,7 @@ mod tests {
                     let least = f64::from(low).exp2();
                     let real = *x as f64 / one as f64;
                     let unit = f64::from(to.fraction).exp2();
-                    let root = matches!(kind, Kind::SquareRoot { .. });
+                    let root = matches!(kind, FunctionKind::SquareRoot { .. });
                     let value = exact(if root { real } else { real.max(least) }) * unit;
                     let below = if real < least && !root { 0.5 } else { 1.0 };
                     let error = 4.4 + value / 1024.0;
@@ -144,7 +144,7 @@ mod tests {
         for (bits, fraction, high) in [(16, 11, 0), (16, 10, -2), (24, 16, -5), (64, 20, 0)] {
             let number = Number { bits, fraction };
             let format = Fixed::new(64, fraction).expect("it fits");
-            let function = Elementary::new(format, Kind::Exp { high });
+            let function = Elementary::new(format, FunctionKind::Exp { high });
             let (bound, end) = (i64::from(high) << fraction, 1i64 << (bits - 2));
             let below = (0..bits - 2).flat_map(|k| [bound - (1 << k), bound - (3 << k) / 2]);
             let below: Vec<i64> = below.chain([bound]).filter(|x| *x > -end).collect();
@@ -189,13 +189,13 @@ mod tests {
                 high: 33,
             };
             let kinds = [
-                Kind::Sigmoid,
-                Kind::Tanh,
-                Kind::Exp {
+                FunctionKind::Sigmoid,
+                FunctionKind::Tanh,
+                FunctionKind::Exp {
                     high: -(draw(9) as i32),
                 },
-                Kind::Reciprocal { span },
-                Kind::InverseSqrt { span },
+                FunctionKind::Reciprocal { span },
+                FunctionKind::InverseSqrt { span },
             ];
             let kind = kinds[draw(5) as usize];
             // Half of them near those of real plans, the others anything.

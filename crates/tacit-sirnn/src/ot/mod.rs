@@ -205,9 +205,9 @@ pub trait RandomOt: Send {
     fn cost(&self, ots: [Demand; 2]) -> Cost;
 }
 
-/// Which OTs.
+/// The protocol by which OTs are extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OtExtension {
     /// SoftSpoken OT, whose receiver sends `ceil(128 / k) - 1` bits per correlated OT, and less
     /// than twice that for a 1-of-2^m OT.
     SoftSpoken {
@@ -218,34 +218,34 @@ pub enum Kind {
     Silent,
 }
 
-impl Default for Kind {
+impl Default for OtExtension {
     fn default() -> Self {
-        Kind::SoftSpoken { k: 4 }
+        OtExtension::SoftSpoken { k: 4 }
     }
 }
 
-impl Kind {
+impl OtExtension {
     /// What the set-up takes.
     pub fn setup_cost(self) -> Cost {
         match self {
-            Kind::SoftSpoken { k } => SoftSpoken::setup_cost(k, KINDS as u32),
-            Kind::Silent => Silent::setup_cost(),
+            OtExtension::SoftSpoken { k } => SoftSpoken::setup_cost(k, KINDS as u32),
+            OtExtension::Silent => Silent::setup_cost(),
         }
     }
 
-    /// What the first extension takes after which party `i` has sent `ots[i]`. Only of silent OT
+    /// The cost of the first extension after which party `i` has sent `ots[i]`. Only of silent OT
     /// do later ones take less, by what the first ones left over.
     pub fn cost(self, ots: [Demand; 2]) -> Cost {
         match self {
-            Kind::SoftSpoken { k } => SoftSpoken::cost_of(k, ots),
-            Kind::Silent => Silent::first_cost(ots),
+            OtExtension::SoftSpoken { k } => SoftSpoken::cost_of(k, ots),
+            OtExtension::Silent => Silent::first_cost(ots),
         }
     }
 }
 
 /// A source of OTs between this party and the other, both 0 or 1, which call it alike. Runs the
 /// set-up; both directions have secrets of their own, new in every session.
-pub fn source(party: &mut Party, kind: Kind) -> Result<Box<dyn RandomOt>, Error> {
+pub fn source(party: &mut Party, kind: OtExtension) -> Result<Box<dyn RandomOt>, Error> {
     if party.parties() != PARTIES {
         let parties = party.parties();
         return Err(Error::Invalid(format!(
@@ -253,11 +253,11 @@ pub fn source(party: &mut Party, kind: Kind) -> Result<Box<dyn RandomOt>, Error>
         )));
     }
     Ok(match kind {
-        Kind::SoftSpoken { k } if !(1..=8).contains(&k) => {
+        OtExtension::SoftSpoken { k } if !(1..=8).contains(&k) => {
             return Err(Error::Invalid(format!("SoftSpoken's k is 1 to 8, not {k}")));
         }
-        Kind::SoftSpoken { k } => Box::new(SoftSpoken::setup(party, k, KINDS as u32)?),
-        Kind::Silent => Box::new(Silent::setup(party)?),
+        OtExtension::SoftSpoken { k } => Box::new(SoftSpoken::setup(party, k, KINDS as u32)?),
+        OtExtension::Silent => Box::new(Silent::setup(party)?),
     })
 }
 

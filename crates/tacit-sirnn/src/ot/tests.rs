@@ -9,16 +9,16 @@ use tacit_net::{LinkModel, Phase, memory};
 use super::*;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-const KINDS_OF_SOURCES: [Kind; 9] = [
-    Kind::SoftSpoken { k: 1 },
-    Kind::SoftSpoken { k: 2 },
-    Kind::SoftSpoken { k: 3 },
-    Kind::SoftSpoken { k: 4 },
-    Kind::SoftSpoken { k: 5 },
-    Kind::SoftSpoken { k: 6 },
-    Kind::SoftSpoken { k: 7 },
-    Kind::SoftSpoken { k: 8 },
-    Kind::Silent,
+const KINDS_OF_SOURCES: [OtExtension; 9] = [
+    OtExtension::SoftSpoken { k: 1 },
+    OtExtension::SoftSpoken { k: 2 },
+    OtExtension::SoftSpoken { k: 3 },
+    OtExtension::SoftSpoken { k: 4 },
+    OtExtension::SoftSpoken { k: 5 },
+    OtExtension::SoftSpoken { k: 6 },
+    OtExtension::SoftSpoken { k: 7 },
+    OtExtension::SoftSpoken { k: 8 },
+    OtExtension::Silent,
 ];
 
 /// One party's view of its extensions.
@@ -34,7 +34,7 @@ fn cots(sizes: &[[usize; 2]]) -> Vec<[Demand; 2]> {
 
 /// Both parties' ends of extensions after which party `i` has sent `ots[i]` each; every declared
 /// cost is held against the meters.
-fn extend(parties: Vec<Party>, kind: Kind, extensions: &[[Demand; 2]]) -> Vec<End> {
+fn extend(parties: Vec<Party>, kind: OtExtension, extensions: &[[Demand; 2]]) -> Vec<End> {
     testing::run(parties, |mut party| {
         let id = party.id();
         let mut source = source(&mut party, kind).unwrap();
@@ -89,7 +89,7 @@ fn mesh() -> Vec<Party> {
 }
 
 /// Every OT of both directions is one, indices are balanced and no block occurs twice.
-fn check(ends: &[End], kind: Kind) {
+fn check(ends: &[End], kind: OtExtension) {
     for (sender, receiver) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
         let mut seen = HashSet::new();
         let (mut ones, mut n) = (0, 0);
@@ -115,7 +115,7 @@ fn delta(end: &End) -> Block {
     end.offsets[0].delta()
 }
 
-fn check_kind((q, received): (&[Block], &Received), offsets: &Offsets, kind: Kind) {
+fn check_kind((q, received): (&[Block], &Received), offsets: &Offsets, kind: OtExtension) {
     let m = received.choices.len() / q.len().max(1);
     for (i, (q, t)) in q.iter().zip(&received.blocks).enumerate() {
         let bit = |j: usize| usize::from(received.choices.get(i * m + j)) << j;
@@ -168,7 +168,7 @@ fn blocks_differ_by_the_offset_of_the_index() {
 fn codes_send_less_than_their_correlated_ots() {
     let n = 1 << 10;
     let sent = |k: u32, ots: Demand| {
-        let cost = Kind::SoftSpoken { k }.cost([ots, Demand::default()]);
+        let cost = OtExtension::SoftSpoken { k }.cost([ots, Demand::default()]);
         8 * cost.bytes[1] as usize / n
     };
     for k in 1..=8 {
@@ -192,13 +192,13 @@ fn silent_iterations_make_ots_and_keep_back_the_next_ones_seeds() {
         [1_300_000, 600_000],
         [30, 400_000],
     ];
-    let ends = extend(mesh(), Kind::Silent, &cots(&extensions));
-    check(&ends, Kind::Silent);
+    let ends = extend(mesh(), OtExtension::Silent, &cots(&extensions));
+    check(&ends, OtExtension::Silent);
 }
 
 #[test]
 fn two_sessions_have_nothing_in_common() {
-    for kind in [Kind::default(), Kind::Silent] {
+    for kind in [OtExtension::default(), OtExtension::Silent] {
         let [a, b] = [(), ()].map(|()| extend(mesh(), kind, &cots(&[[500, 500]])));
         for (a, b) in a.iter().zip(&b) {
             assert_ne!(delta(a), delta(b));
@@ -232,7 +232,10 @@ fn assert_uniform(bytes: &[u8], what: &str) {
 
 #[test]
 fn messages_look_like_randomness() {
-    for (kind, n) in [(Kind::default(), 100_000), (Kind::Silent, 500_000)] {
+    for (kind, n) in [
+        (OtExtension::default(), 100_000),
+        (OtExtension::Silent, 500_000),
+    ] {
         let recorder = testing::Recorder::new();
         let hook = recorder.clone();
         let parties = testing::mesh_with(PARTIES, TIMEOUT, move |message| {
@@ -251,7 +254,7 @@ fn messages_look_like_randomness() {
             }
             assert_eq!(
                 steps.len(),
-                1 + (kind == Kind::Silent) as usize,
+                1 + (kind == OtExtension::Silent) as usize,
                 "{steps:?}"
             );
             let made = &end.extensions[1];
@@ -276,20 +279,20 @@ fn the_wrong_number_of_parties_or_k_is_refused() {
     };
     assert!(refused(
         memory::mesh(3, &LinkModel::LOCAL, TIMEOUT),
-        Kind::default()
+        OtExtension::default()
     ));
     for k in [0, 9] {
-        assert!(refused(mesh(), Kind::SoftSpoken { k }));
+        assert!(refused(mesh(), OtExtension::SoftSpoken { k }));
     }
 }
 
 #[test]
 fn a_message_cut_short_is_an_error_at_its_step() {
     for (kind, step) in [
-        (Kind::default(), "base OT: points"),
-        (Kind::default(), "SoftSpoken: trees"),
-        (Kind::default(), "SoftSpoken: corrections"),
-        (Kind::Silent, "silent OT: trees and code"),
+        (OtExtension::default(), "base OT: points"),
+        (OtExtension::default(), "SoftSpoken: trees"),
+        (OtExtension::default(), "SoftSpoken: corrections"),
+        (OtExtension::Silent, "silent OT: trees and code"),
     ] {
         let parties = testing::mesh_with(PARTIES, TIMEOUT, move |message| {
             if message.from == 1 && message.step == step {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::Tally;
-use crate::ot::Kind;
+use crate::ot::OtExtension;
 use crate::{Engine, Factor, product_bits};
 use tacit_algebra::MatMul;
 use tacit_protocols::Error;
@@ -21,7 +21,7 @@ struct Line {
 
 /// The bytes of the OTs.
 fn before(tally: &Tally) -> u64 {
-    let kind = Kind::SoftSpoken { k: 1 };
+    let kind = OtExtension::SoftSpoken { k: 1 };
     kind.cost(tally.ots).bytes.iter().sum()
 }
 

@@ -8,7 +8,7 @@
 //! elements of a channel.
 
 use tacit_protocols::machine::{Conv2d, Erased, Handle, Machine, Operand};
-use tacit_protocols::math::{Elementary, Kind, Span};
+use tacit_protocols::math::{Elementary, FunctionKind, Span};
 
 use super::{Gradients, Mode, Saved, channel_sums, spread};
 use crate::{Error, Fixed, Layer};
@@ -61,7 +61,7 @@ pub(super) fn forward(
     let units = machine.constant(&vec![units; shape[1]]);
     let shifted = machine.add(&variance, &units);
     let span = Span { low, high: HIGH };
-    let kind = Kind::InverseSqrt { span };
+    let kind = FunctionKind::InverseSqrt { span };
     let scale = machine.function(&Elementary::new(fixed.format()?, kind), &shifted)?;
     let wide = spread(machine, &mean, shape);
     let centred = machine.sub(x, &wide);

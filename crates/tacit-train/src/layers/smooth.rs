@@ -1,7 +1,7 @@
 //! Functions of every element, and factors that all parties know.
 
 use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
-use tacit_protocols::math::{Elementary, Kind};
+use tacit_protocols::math::{Elementary, FunctionKind};
 
 use super::{Mode, Saved};
 use crate::{Error, Fixed, Smooth};
@@ -17,9 +17,9 @@ pub(super) fn forward(
     x: Handle,
 ) -> Result<(Handle, Saved), Error> {
     let kind = match function {
-        Smooth::Sigmoid => Kind::Sigmoid,
-        Smooth::Tanh => Kind::Tanh,
-        Smooth::Erf => Kind::Erf,
+        Smooth::Sigmoid => FunctionKind::Sigmoid,
+        Smooth::Tanh => FunctionKind::Tanh,
+        Smooth::Erf => FunctionKind::Erf,
     };
     let y = machine.function(&Elementary::new(fixed.format()?, kind), &x)?;
     let kept = match function {
@@ -57,7 +57,7 @@ pub(super) fn backward(
             let square = machine.mul(kept, &Operand::Secret(kept.clone()), f)?;
             let top = constant(machine, LN_SLOPE);
             let exponent = machine.sub(&top, &square);
-            let exp = Elementary::new(fixed.format()?, Kind::Exp { high: 1 }).bounded();
+            let exp = Elementary::new(fixed.format()?, FunctionKind::Exp { high: 1 }).bounded();
             machine.function(&exp, &exponent)?
         }
     };

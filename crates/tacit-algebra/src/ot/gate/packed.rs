@@ -2,7 +2,7 @@
 //! sender have at most 64 bits together. Field `p` of a row's word is the value for `p`. Instances
 //! lie in lanes, and all that depends on their numbers is masks and shifts.
 
-use super::{Block, Isa, Kind, Offered, STRIP, Table};
+use super::{Block, Isa, Offered, RowLayout, STRIP, Table};
 use crate::isa::simd;
 use crate::ot::pack::{pack_into, unpack_into};
 
@@ -18,7 +18,7 @@ impl Table {
         };
         let words = |rows: &Vec<u64>| rows.chunks(1 << self.index_bits).map(word).collect();
         Table {
-            kind: Kind::Packed,
+            layout: RowLayout::Packed,
             rows: self.rows.each_ref().map(words),
             ..self
         }

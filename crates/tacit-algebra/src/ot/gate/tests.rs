@@ -98,7 +98,7 @@ fn fields_are_sums_of_their_own() {
     let mut prg = crate::Prg::new([3; 16]);
     for _ in 0..1000 {
         let (a, b) = (prg.ring::<u64>(1)[0], prg.ring::<u64>(1)[0]);
-        let table = Table::made(1, &widths, Kind::Rotated, [vec![0], vec![0]]);
+        let table = Table::made(1, &widths, RowLayout::Rotated, [vec![0], vec![0]]);
         let (sum, difference) = (add_fields(a, b, table.tops), sub_fields(a, b, table.tops));
         let mut at = 0;
         for width in widths {

@@ -1,6 +1,6 @@
 //! Gates of any width: the messages of one instance after the other.
 
-use super::{Block, Isa, Kind, Offered, Table, add_fields, sub_fields};
+use super::{Block, Isa, Offered, RowLayout, Table, add_fields, sub_fields};
 use crate::isa::simd;
 use crate::ot::pack::{pack_into, unpack_into};
 
@@ -60,7 +60,7 @@ simd! {
 }
 
 fn find_row(isa: Isa, table: &Table, side: usize, own: u64, row: &mut [u64]) {
-    match table.kind == Kind::Rotated {
+    match table.layout == RowLayout::Rotated {
         true => rotated_row(isa, &table.rows[side], own, row),
         false => any_row(isa, &table.rows[side], own, row),
     }

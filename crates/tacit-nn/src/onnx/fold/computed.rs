@@ -4,7 +4,7 @@ use crate::graph::{Graph, Input, Output};
 use crate::onnx::call::{Call, Value};
 use crate::onnx::compare::is_whole;
 use crate::onnx::constant::{Constant, Data};
-use crate::onnx::kind::Kind;
+use crate::onnx::kind::DataType;
 use crate::onnx::lower::{self, Builder};
 use crate::onnx::table::is_table;
 use crate::reference::run;
@@ -54,10 +54,10 @@ pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
             };
             let values = run(&graph, numbers, |_, _| {}).ok()?;
             let (kind, data) = match gives_places && is_whole(&builder, value) {
-                false => (Kind::Float, Data::Float(values.into())),
+                false => (DataType::Float, Data::Float(values.into())),
                 true => {
                     let whole = values.iter().map(|&v| v as i64).collect();
-                    (Kind::Signed(64), Data::Int(whole))
+                    (DataType::Signed(64), Data::Int(whole))
                 }
             };
             let shape = shape.clone();

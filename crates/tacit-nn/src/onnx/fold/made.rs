@@ -2,7 +2,7 @@
 
 use super::super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::super::constant::{BATCH, Constant, Data, Reader, bounded_len};
-use super::super::kind::Kind;
+use super::super::kind::DataType;
 use super::super::{scatter, shape};
 use super::numbers::{binary, free_batch};
 use super::rearranged;
@@ -72,7 +72,7 @@ pub(super) fn constant(call: &Call, reader: &Reader) -> Result<Constant, Fault> 
     };
     let floats = |shape: Vec<usize>, v: &[f32]| Constant {
         shape,
-        kind: Kind::Float,
+        kind: DataType::Float,
         data: Data::Float(v.into()),
     };
     match (a.name.as_str(), &a.t, a.f, a.i) {
@@ -94,7 +94,7 @@ pub(super) fn constant_of_shape(call: &Call, reader: &Reader) -> Result<Constant
     let one = match call.attribute("value").and_then(|a| a.t.as_ref()) {
         None => Constant {
             shape: vec![1],
-            kind: Kind::Float,
+            kind: DataType::Float,
             data: Data::Float(vec![0.0].into()),
         },
         Some(t) => reader.read(t).map_err(|e| Fault::Bad(e.to_string()))?,
@@ -189,7 +189,7 @@ pub(super) fn range(call: &Call) -> Result<Constant, Fault> {
     let kind = numbers[0].kind;
     let values = (0..n).map(|i| start + i as f64 * step);
     let data = match kind {
-        Kind::Double => Data::double(values.collect()),
+        DataType::Double => Data::double(values.collect()),
         kind if kind.is_float() => Data::Float(values.map(|v| v as f32).collect()),
         _ => Data::Int(values.map(|v| v as i64).collect()),
     };
@@ -207,9 +207,9 @@ pub(super) fn eye(call: &Call) -> Result<Constant, Fault> {
         return free_batch();
     }
     let kind = match (call.attribute("dtype"), call.required(0)?) {
-        (Some(_), _) => Kind::of(call.int("dtype", 1) as i32).map_err(Fault::Unsupported)?,
+        (Some(_), _) => DataType::of(call.int("dtype", 1) as i32).map_err(Fault::Unsupported)?,
         (None, Value::Constant(c)) => c.kind,
-        _ => Kind::Float,
+        _ => DataType::Float,
     };
     let shape = vec![rows as usize, columns as usize];
     let above = call.int("k", 0);
@@ -220,8 +220,8 @@ pub(super) fn eye(call: &Call) -> Result<Constant, Fault> {
         false => Data::Int(ones.map(i64::from).collect()),
     };
     let plain = match kind.is_float() {
-        true => Kind::Float,
-        false => Kind::Signed(64),
+        true => DataType::Float,
+        false => DataType::Signed(64),
     };
     let made = Constant {
         shape,

@@ -2,7 +2,7 @@
 
 use super::super::call::{Call, Fault, bad, unsupported};
 use super::super::constant::{BATCH, Constant, Data, bounded_len};
-use super::super::kind::Kind;
+use super::super::kind::DataType;
 use super::mismatch;
 use crate::index::{broadcast, common_shape};
 use tacit_protocols::math::error_function;
@@ -63,7 +63,7 @@ pub(in super::super) fn binary(op: &str, a: &Constant, b: &Constant) -> Result<C
         ));
     }
     let kind = match op {
-        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" => Kind::Bool,
+        "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" => DataType::Bool,
         _ => a.kind,
     };
     let data = match (x, y) {
@@ -77,7 +77,7 @@ pub(in super::super) fn binary(op: &str, a: &Constant, b: &Constant) -> Result<C
         }
         (x, y) => {
             let (x, y) = (doubles(&x), doubles(&y));
-            if kind == Kind::Bool {
+            if kind == DataType::Bool {
                 let both = x.iter().zip(&y);
                 Data::Int(both.map(|(x, y)| i64::from(holds(op, x, y))).collect())
             } else {
@@ -109,9 +109,9 @@ fn doubles(data: &Data) -> Vec<f64> {
 }
 
 /// Results as the type writes them.
-fn made(kind: Kind, values: Vec<f64>) -> Data {
+fn made(kind: DataType, values: Vec<f64>) -> Data {
     match kind {
-        Kind::Double => Data::double(values),
+        DataType::Double => Data::double(values),
         _ => Data::Float(values.iter().map(|&v| kind.round(v as f32)).collect()),
     }
 }
@@ -154,7 +154,7 @@ fn compared(op: &str, x: i64, y: i64) -> Option<Result<i64, Fault>> {
     compares.then(|| Ok(decided.into()))
 }
 
-fn integer(op: &str, x: i64, y: i64, kind: Kind) -> Result<i64, Fault> {
+fn integer(op: &str, x: i64, y: i64, kind: DataType) -> Result<i64, Fault> {
     match (op, x, y) {
         ("Mul" | "Div", BATCH, 1) | ("Max", BATCH, ..=1) => return Ok(BATCH),
         ("Mul", 1, BATCH) | ("Max", ..=1, BATCH) => return Ok(BATCH),
@@ -334,7 +334,7 @@ pub(super) fn choose(call: &Call) -> Result<Constant, Fault> {
 /// The numbers as floats of 32 bits.
 pub(in super::super) fn floats(from: &Constant) -> Constant {
     Constant {
-        kind: Kind::Float,
+        kind: DataType::Float,
         data: Data::Float(from.data.floats()),
         ..from.clone()
     }
@@ -344,7 +344,7 @@ pub(in super::super) fn floats(from: &Constant) -> Constant {
 pub(in super::super) fn truths(from: &Constant, of: impl Fn(bool) -> bool) -> Constant {
     let one = |v: &f32| f32::from(of(*v != 0.0));
     Constant {
-        kind: Kind::Float,
+        kind: DataType::Float,
         data: Data::Float(from.data.floats().iter().map(one).collect()),
         ..from.clone()
     }

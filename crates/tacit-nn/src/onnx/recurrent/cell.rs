@@ -1,7 +1,7 @@
 //! What happens at a time step, for each kind of node.
 
 use super::lengths::{Lengths, nothing};
-use super::{Cell, Kind, State};
+use super::{Cell, CellKind, State};
 use crate::graph::{Affine, Function, Op, ValueId, Weights};
 use crate::onnx::call::{Fault, bad};
 use crate::onnx::compose::{ANY, Composer};
@@ -32,9 +32,9 @@ impl Cell {
             }
             let gates = compose.part("input", products, t * rows..(t + 1) * rows)?;
             let new = match &self.kind {
-                Kind::Gru { .. } => self.gru(compose, gates, state)?,
-                Kind::Lstm => self.lstm(compose, gates, state)?,
-                Kind::Rnn(activation) => self.rnn(compose, gates, state, activation)?,
+                CellKind::Gru { .. } => self.gru(compose, gates, state)?,
+                CellKind::Lstm => self.lstm(compose, gates, state)?,
+                CellKind::Rnn(activation) => self.rnn(compose, gates, state, activation)?,
             };
             let (after, seen) = lengths.after(compose, t, new, state)?;
             state = Some(after);
@@ -166,7 +166,7 @@ impl Cell {
         before: Option<State>,
     ) -> Result<Option<ValueId>, Fault> {
         let h = self.hidden;
-        let reset_after = matches!(self.kind, Kind::Gru { reset_after: true });
+        let reset_after = matches!(self.kind, CellKind::Gru { reset_after: true });
         match (before, product) {
             (Some(_), Some(product)) if reset_after => {
                 let product = compose.part("state candidate", product, 2 * h..3 * h)?;

@@ -1,6 +1,6 @@
 //! The states that a recurrent node begins with.
 
-use super::{Cell, Kind, State};
+use super::{Cell, CellKind, State};
 use crate::graph::{Affine, FILL, Op, ValueId, Weights};
 use crate::onnx::call::{Call, Fault, Value, unsupported};
 use crate::onnx::compose::Composer;
@@ -15,7 +15,7 @@ impl Cell {
     ) -> Result<Option<State>, Fault> {
         let hidden = part(call, c, (5, "initial state"), [d, directions, self.hidden])?;
         let cell = match self.kind {
-            Kind::Lstm => part(call, c, (6, "initial cell"), [d, directions, self.hidden])?,
+            CellKind::Lstm => part(call, c, (6, "initial cell"), [d, directions, self.hidden])?,
             _ => None,
         };
         match (hidden, cell) {

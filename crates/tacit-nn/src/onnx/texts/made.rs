@@ -8,7 +8,7 @@ use crate::graph::{Classes, Lookup, Op, Texts, ValueId, Weights, len};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::Composer;
 use crate::onnx::constant::{Constant, Data, bounded_len};
-use crate::onnx::kind::Kind;
+use crate::onnx::kind::DataType;
 use crate::onnx::lower::Builder;
 use crate::onnx::tables::{default, numbers_of, whole_default};
 use crate::onnx::token;
@@ -43,7 +43,7 @@ struct Rows<'a> {
     /// Whether a text that is no key must not be given.
     strict: bool,
     /// The type of the numbers.
-    kind: Kind,
+    kind: DataType,
 }
 
 /// OneHotEncoder: for every text a row of zeros with a 1 at the place of its category. One that is none has zeros,
@@ -61,7 +61,7 @@ pub(super) fn one_hot(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         row: &row,
         columns: Some(categories.len()),
         strict: call.int("zeros", 1) == 0,
-        kind: Kind::Float,
+        kind: DataType::Float,
     };
     let value = rows.of(call, builder, read(call, 0)?)?;
     if let Value::Secret { id, .. } = value {
@@ -77,7 +77,7 @@ pub(super) fn encoded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         true => (texts(call, "keys_strings")?, values(call)?),
         false => {
             let places = (0..old.len()).map(|at| at as f32).collect();
-            (old, (places, whole_default(call), Kind::Signed(64)))
+            (old, (places, whole_default(call), DataType::Signed(64)))
         }
     };
     let others = texts(call, "values_strings")?;
@@ -108,10 +108,14 @@ pub(super) fn encoded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
 }
 
 /// The numbers of a LabelEncoder, that of other texts, and their type.
-fn values(call: &Call) -> Result<(Vec<f32>, f32, Kind), Fault> {
+fn values(call: &Call) -> Result<(Vec<f32>, f32, DataType), Fault> {
     let values = numbers_of(call, "values")?;
     let whole = call.attribute("values_int64s").is_some();
-    let kind = if whole { Kind::Signed(64) } else { Kind::Float };
+    let kind = if whole {
+        DataType::Signed(64)
+    } else {
+        DataType::Float
+    };
     Ok((values, default(call)?, kind))
 }
 
@@ -180,7 +184,7 @@ pub(super) fn equal(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
         row: &row,
         columns: None,
         strict: false,
-        kind: Kind::Bool,
+        kind: DataType::Bool,
     };
     let value = rows.of(call, builder, given)?;
     if let Value::Secret { id, .. } = value {

@@ -20,11 +20,11 @@ use crate::Error;
 use crate::message::Message;
 use crate::replicated::{Domain, PARTIES, Rss};
 
-const fn first_product<D: Domain>() -> Message<D::Kind> {
+const fn first_product<D: Domain>() -> Message<D::Family> {
     Message::new("falcon inject: first product")
 }
 
-const fn second_product<D: Domain>() -> Message<D::Kind> {
+const fn second_product<D: Domain>() -> Message<D::Family> {
     Message::new("falcon inject: second product")
 }
 

@@ -137,7 +137,7 @@ impl<R: Ring> Checks<R> {
     pub fn multiply<D: Verified<R>>(
         &mut self,
         rss: &mut Replicated,
-        message: Message<D::Kind>,
+        message: Message<D::Family>,
         x: Rss<D::Vec>,
         y: Rss<D::Vec>,
     ) -> Result<Rss<D::Vec>, Error> {
@@ -160,7 +160,7 @@ impl<R: Ring> Checks<R> {
     /// party after. 1 hop. The caller records it.
     pub(super) fn multiply_alone<D: Verified<R>>(
         rss: &mut Replicated,
-        message: Message<D::Kind>,
+        message: Message<D::Family>,
         n: usize,
         product: impl FnOnce() -> D::Vec,
         provers: &[usize],

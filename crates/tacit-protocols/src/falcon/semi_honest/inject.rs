@@ -21,11 +21,11 @@ use crate::Error;
 use crate::message::Message;
 use crate::replicated::{Domain, Rss, blocks};
 
-const fn split<D: Domain>() -> Message<D::Kind> {
+const fn split<D: Domain>() -> Message<D::Family> {
     Message::new("falcon inject: split")
 }
 
-const fn join<D: Domain>() -> Message<D::Kind> {
+const fn join<D: Domain>() -> Message<D::Family> {
     Message::new("falcon inject: join")
 }
 

@@ -17,10 +17,10 @@ use tacit_protocols::math::{Format, Function, Leakage, Power, Span};
 /// Elements in a run, all of the same value; every one is a sample.
 const N: usize = 1 << 15;
 
-type Kind = FalconOver<u8>;
+type Variant = FalconOver<u8>;
 
 /// Every security with every comparison.
-fn kinds() -> Vec<Kind> {
+fn variants() -> Vec<Variant> {
     let paper = [falcon_over, malicious_over].map(|kind| kind().with_paper_comparison());
     let adder = [falcon_over, malicious_over].map(|kind| kind());
     paper.into_iter().chain(adder).collect()
@@ -52,7 +52,7 @@ fn numbers(step: &str, payload: &[u8]) -> Vec<u32> {
 }
 
 /// Runs `program` on `N` copies of `x`, shared by party 0, and counts what everybody saw.
-fn observe(subject: &Kind, x: i64, calls: &[Call], program: Program) -> Histograms {
+fn observe(subject: &Variant, x: i64, calls: &[Call], program: Program) -> Histograms {
     let recorder = Recorder::new();
     let tap = recorder.clone();
     let mesh = mesh_with(PARTIES, TIMEOUT, move |envelope| {
@@ -134,7 +134,12 @@ fn joint(histograms: &mut Histograms, opened: &BTreeMap<(&str, usize), Vec<Vec<u
 }
 
 /// The stream whose distributions differ most between the two inputs.
-fn worst(subject: &Kind, [x, other]: [i64; 2], calls: &[Call], program: Program) -> (f64, String) {
+fn worst(
+    subject: &Variant,
+    [x, other]: [i64; 2],
+    calls: &[Call],
+    program: Program,
+) -> (f64, String) {
     let observe = |x| observe(subject, x, calls, program);
     let (a, b) = (observe(x), observe(other));
     assert!(
@@ -172,7 +177,7 @@ fn maxpool(machine: &mut Erased, x: &Handle) -> Result<(), Error> {
 
 #[test]
 fn no_message_of_relu_depends_on_the_input() {
-    for kind in &kinds() {
+    for kind in &variants() {
         for (x, other) in PAIRS {
             let (off, name) = worst(kind, [x, other], &[Call::relu(N)], relu);
             assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
@@ -190,7 +195,7 @@ fn no_message_of_other_layers_depends_on_the_input() {
             (&[Call::elementwise(N, 0)][..], square as Program),
             (&maxpool_calls[..], maxpool as Program),
         ] {
-            for kind in &kinds() {
+            for kind in &variants() {
                 let (off, name) = worst(kind, [x, other], calls, program);
                 assert!(off < LIMIT, "{x} and {other} are {off} apart in '{name}'");
             }
@@ -218,7 +223,7 @@ fn only_the_paper_s_leakage_tells_magnitudes() {
     let calls = |leakage| demand_of(8, &power(leakage), FEW);
     let kept: Program = |machine, x| take_power(machine, x, Leakage::Nothing);
     let told: Program = |machine, x| take_power(machine, x, Leakage::Magnitude);
-    for kind in &kinds() {
+    for kind in &variants() {
         let (off, name) = worst(kind, [3, 24], &calls(Leakage::Nothing), kept);
         assert!(off < LIMIT, "3 and 24 are {off} apart in '{name}'");
         let (off, name) = worst(kind, [3, 24], &calls(Leakage::Magnitude), told);
@@ -238,7 +243,7 @@ fn a_leak_is_noticed() {
             .reveal(x, tacit_protocols::machine::Audience::All)
             .map(drop)
     }
-    for kind in &kinds() {
+    for kind in &variants() {
         let (off, name) = worst(kind, [5, -7], &[Call::relu(N)], leaky);
         assert!(off > LIMIT && name.contains("opened"), "{off} in '{name}'");
     }

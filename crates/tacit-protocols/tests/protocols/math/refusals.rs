@@ -23,7 +23,7 @@ fn native_functions_are_not_lowered() {
             0
         }
         fn native(&self, function: &Elementary) -> bool {
-            function.kind == Kind::Sigmoid
+            function.kind == FunctionKind::Sigmoid
         }
     }
     let format = Format::new(64, 16).expect("a format that fits");
@@ -31,12 +31,16 @@ fn native_functions_are_not_lowered() {
         n: 7,
         function: Elementary::new(format, kind),
     };
-    let calls = lowered(&[of(Kind::Sigmoid), of(Kind::Tanh)], &Native).expect("both fit");
-    assert_eq!(calls[0], of(Kind::Sigmoid));
+    let calls = lowered(
+        &[of(FunctionKind::Sigmoid), of(FunctionKind::Tanh)],
+        &Native,
+    )
+    .expect("both fit");
+    assert_eq!(calls[0], of(FunctionKind::Sigmoid));
     let tanh = tanh(format).expect("it fits");
     assert_eq!(calls[1..], demand_of(64, &tanh, 7));
     let span = Span { low: -40, high: 2 };
-    assert!(lowered(&[of(Kind::Reciprocal { span })], &Native).is_err());
+    assert!(lowered(&[of(FunctionKind::Reciprocal { span })], &Native).is_err());
 }
 
 #[test]
@@ -78,15 +82,15 @@ fn what_does_not_fit_is_refused() {
     // The reciprocal of the lowest value has no room, and only some functions have two scales.
     let two_scales = |kind| Elementary::new(wide, kind).with_argument(48);
     let error = words(
-        two_scales(Kind::Reciprocal { span: span(-48, 0) })
+        two_scales(FunctionKind::Reciprocal { span: span(-48, 0) })
             .check()
             .err(),
     );
     assert!(error.contains("reciprocals from 2^0 to 2^48"), "{error}");
-    let error = words(two_scales(Kind::Sigmoid).check().err());
+    let error = words(two_scales(FunctionKind::Sigmoid).check().err());
     assert!(error.contains("two scales"), "{error}");
     assert!(
-        two_scales(Kind::Power { span: span(-48, 0) })
+        two_scales(FunctionKind::Power { span: span(-48, 0) })
             .check()
             .is_ok()
     );
@@ -116,9 +120,9 @@ fn no_call_reveals() {
     assert!(!calls.iter().any(opens));
     // The paper's way is only taken where it is asked for.
     for kind in [
-        Kind::Reciprocal { span },
-        Kind::InverseSqrt { span },
-        Kind::Power { span },
+        FunctionKind::Reciprocal { span },
+        FunctionKind::InverseSqrt { span },
+        FunctionKind::Power { span },
     ] {
         let function = Elementary::new(format, kind);
         let calls = |function| demand_by_name(&function, 3).expect("it fits");

@@ -40,11 +40,12 @@ pub(super) struct Sizes {
     pub groups: usize,
     pub channels: usize,
     pub filters: usize,
-    kind: Kind,
+    kind: MapKind,
 }
 
+/// Whether a map is a product of matrices or a convolution, with what the left factor's places follow from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum MapKind {
     Matrix { rows: usize },
     Images(Conv2d),
 }
@@ -65,7 +66,7 @@ impl Sizes {
             groups,
             channels: k,
             filters: n,
-            kind: Kind::Matrix { rows: m },
+            kind: MapKind::Matrix { rows: m },
         };
         let sizes = match map {
             Bilinear::Elementwise(_) => return None,
@@ -76,7 +77,7 @@ impl Sizes {
                 groups: shape.groups,
                 channels: shape.channels / shape.groups,
                 filters: shape.filters / shape.groups,
-                kind: Kind::Images(*shape),
+                kind: MapKind::Images(*shape),
             },
         };
         let some = map.left() > 0 && map.right() > 0 && map.outputs() > 0;
@@ -92,8 +93,8 @@ impl Sizes {
     /// The slots between a place and its taps, `columns` to a row of the padded image.
     fn taps(&self, columns: usize) -> Vec<usize> {
         match &self.kind {
-            Kind::Matrix { .. } => vec![0],
-            Kind::Images(shape) => {
+            MapKind::Matrix { .. } => vec![0],
+            MapKind::Images(shape) => {
                 let [height, width] = shape.kernel;
                 let [down, right] = shape.dilation;
                 let row = move |y| (0..width).map(move |x| y * down * columns + x * right);
@@ -105,7 +106,7 @@ impl Sizes {
     /// The blocks for this many slots; none if a filter does not fit.
     pub fn blocks(&self, slots: usize) -> Option<Vec<Block>> {
         match &self.kind {
-            Kind::Matrix { rows } => Some(
+            MapKind::Matrix { rows } => Some(
                 (0..*rows)
                     .step_by(slots)
                     .map(|start| {
@@ -122,7 +123,7 @@ impl Sizes {
                     })
                     .collect(),
             ),
-            Kind::Images(shape) => {
+            MapKind::Images(shape) => {
                 let strips = Strips::new(shape, slots)?;
                 Some(strips.all().map(|part| strips.block(&part)).collect())
             }
@@ -132,19 +133,19 @@ impl Sizes {
     /// How many blocks there are.
     pub fn block_count(&self, slots: usize) -> Option<usize> {
         match &self.kind {
-            Kind::Matrix { rows } => Some(rows.div_ceil(slots)),
-            Kind::Images(shape) => Some(Strips::new(shape, slots)?.count()),
+            MapKind::Matrix { rows } => Some(rows.div_ceil(slots)),
+            MapKind::Images(shape) => Some(Strips::new(shape, slots)?.count()),
         }
     }
 
     /// How many places of the result each block has, block by block.
     pub fn places(&self, slots: usize) -> Option<Vec<usize>> {
         match &self.kind {
-            Kind::Matrix { rows } => {
+            MapKind::Matrix { rows } => {
                 let starts = (0..*rows).step_by(slots);
                 Some(starts.map(|start| slots.min(rows - start)).collect())
             }
-            Kind::Images(shape) => {
+            MapKind::Images(shape) => {
                 let strips = Strips::new(shape, slots)?;
                 let places = |[images, rows]: [std::ops::Range<usize>; 2]| {
                     images.len() * rows.len() * shape.out_width()
@@ -159,8 +160,8 @@ impl Sizes {
     fn left(&self, group: usize, place: u32, channel: usize) -> usize {
         let place = place as usize;
         match &self.kind {
-            Kind::Matrix { rows } => group * rows * self.channels + place + channel,
-            Kind::Images(shape) => {
+            MapKind::Matrix { rows } => group * rows * self.channels + place + channel,
+            MapKind::Images(shape) => {
                 place + (group * self.channels + channel) * shape.height * shape.width
             }
         }
@@ -169,8 +170,8 @@ impl Sizes {
     /// The number of the right factor's element.
     fn right(&self, group: usize, filter: usize, channel: usize, tap: usize, taps: usize) -> usize {
         match &self.kind {
-            Kind::Matrix { .. } => (group * self.channels + channel) * self.filters + filter,
-            Kind::Images(_) => {
+            MapKind::Matrix { .. } => (group * self.channels + channel) * self.filters + filter,
+            MapKind::Images(_) => {
                 ((group * self.filters + filter) * self.channels + channel) * taps + tap
             }
         }
@@ -180,8 +181,8 @@ impl Sizes {
     pub fn out(&self, group: usize, place: u32, filter: usize) -> usize {
         let place = place as usize;
         match &self.kind {
-            Kind::Matrix { rows } => group * rows * self.filters + place * self.filters + filter,
-            Kind::Images(shape) => {
+            MapKind::Matrix { rows } => group * rows * self.filters + place * self.filters + filter,
+            MapKind::Images(shape) => {
                 place + (group * self.filters + filter) * shape.out_height() * shape.out_width()
             }
         }
@@ -238,8 +239,8 @@ impl Sizes {
     /// Slots of a row of the padded image.
     fn columns(&self) -> usize {
         match &self.kind {
-            Kind::Matrix { .. } => 0,
-            Kind::Images(shape) => columns(shape),
+            MapKind::Matrix { .. } => 0,
+            MapKind::Images(shape) => columns(shape),
         }
     }
 }

@@ -3,7 +3,7 @@
 use tacit_protocols::Error;
 
 use super::super::*;
-use crate::ot::Kind;
+use crate::ot::OtExtension;
 use crate::{Engine, Shared};
 
 /// Instances that are counted together, so that padding to bytes does not show.
@@ -20,7 +20,11 @@ fn traffic(
     let tally = engine.tally();
     let bytes: u64 = tally.online.bytes.iter().sum();
     let with = |k: u32| {
-        let before: u64 = Kind::SoftSpoken { k }.cost(tally.ots).bytes.iter().sum();
+        let before: u64 = OtExtension::SoftSpoken { k }
+            .cost(tally.ots)
+            .bytes
+            .iter()
+            .sum();
         (bytes + before) as f64 / N as f64
     };
     ([with(1), with(4)], tally.online.rounds)
