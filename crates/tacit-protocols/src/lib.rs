@@ -23,7 +23,7 @@
 //! # Material is made in portions
 //!
 //! A program begins its stages on the machine (`Machine::stage`, `layer`), which makes the portion that
-//! begins there (`portions.rs` of floor 3), in the offline phase by the meters. A layer of a prediction
+//! begins there (`material_portions.rs`), in the offline phase by the meters. A layer of a prediction
 //! takes as many items of a batch at a time as have little enough material (`execute/batch.rs`), so
 //! memory does not grow with the batch. Portions follow from public sizes. The threads of one process
 //! have small ones between them; a party apart has larger ones, since each portion more is rounds on a
@@ -71,10 +71,10 @@ mod error;
 pub mod falcon;
 mod keys;
 pub mod machine;
+pub mod material_portions;
 pub mod math;
 pub mod message;
 pub mod pool;
-pub mod portions;
 pub mod record;
 mod replicated;
 pub mod shamir;

@@ -17,8 +17,8 @@ use tacit_net::Party;
 pub use crate::bilinear::Bilinear;
 pub use crate::call::{Audience, Call, KeyBits, Unverified};
 pub use crate::cost::CostModel;
+use crate::material_portions::{Ahead, MaterialPortions, begin_stage};
 use crate::math::Elementary;
-use crate::portions::{Ahead, Portions, begin_stage};
 use crate::{Error, pool};
 
 pub use erased::{Erased, Handle, Hidden};
@@ -61,7 +61,7 @@ pub trait Machine: Sized {
     fn ahead(&mut self) -> &mut Ahead;
     /// Says what the program that follows demands, which begins its stages by [`Machine::stage`] or
     /// [`Machine::layer`].
-    fn provide(&mut self, portions: &Portions) {
+    fn provide(&mut self, portions: &MaterialPortions) {
         *self.ahead() = Ahead::of(portions);
     }
     /// Begins a stage of the program: if a portion of its material begins with this stage, it is made.

@@ -15,8 +15,8 @@ use crate::Error;
 use crate::machine::{
     Audience, Bilinear, Call, CostModel, Erased, Handle, KeyBits, Machine, Operand, Unverified,
 };
+use crate::material_portions::Ahead;
 use crate::math::Elementary;
-use crate::portions::Ahead;
 use free::Free;
 use held::Held;
 use notes::Notes;

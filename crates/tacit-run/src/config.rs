@@ -95,7 +95,7 @@ impl PartyConfig {
         }
         Ok(Terms {
             item_bytes: item_bytes as u64,
-            portion: APART,
+            portion_bytes: APART,
             fraction_bits: plan.fraction_bits,
             inputs: self.inputs,
             reveal: plan.reveal,

@@ -27,7 +27,7 @@ const TRUNCATION: &str = "truncation";
 /// The bytes in which parties that are threads of one process make correlated randomness at a time, all
 /// together. The process takes several times as much: what is made meets what is computed with it.
 const TOGETHER: u64 = 32 << 20;
-/// The bytes of a portion at a party in a process of its own, where every portion more is rounds on a
+/// The bytes of a portion of material at a party in a process of its own, where each portion more is rounds on a
 /// network.
 pub(crate) const APART: u64 = 256 << 20;
 
@@ -70,7 +70,7 @@ impl Instance {
 
     /// How many bytes of correlated randomness a party that is a thread makes at a time. Where a
     /// network is emulated it makes as many as a party apart, so that it takes as long.
-    pub(crate) fn portion(&self) -> u64 {
+    pub(crate) fn portion_bytes(&self) -> u64 {
         match self.link == LinkModel::LOCAL {
             true => TOGETHER / self.parties.max(1) as u64,
             false => APART,

@@ -6,7 +6,7 @@ pub(crate) mod setup;
 use tacit_protocols::Cost;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::Call;
-use tacit_protocols::portions::Portions;
+use tacit_protocols::material_portions::MaterialPortions;
 
 use crate::Error;
 use crate::instance::Instance;
@@ -28,7 +28,7 @@ pub(crate) fn predicted<'a>(
     instance: &Instance,
     network: &EmulatedNetwork,
     layers: impl IntoIterator<Item = &'a [Call]>,
-    portions: &Portions,
+    portions: &MaterialPortions,
     speeds: Option<&Speeds>,
 ) -> Result<PredictedCost, Error> {
     let model = instance.cost()?;

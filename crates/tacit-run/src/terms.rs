@@ -25,8 +25,8 @@ pub(crate) struct Terms {
     pub inputs: Option<usize>,
     /// The most memory that this party spends on one item.
     pub item_bytes: u64,
-    /// The bytes of correlated randomness that a party holds at a time.
-    pub portion: u64,
+    /// The bytes of a portion of material, that is of correlated randomness: what a party makes at a time.
+    pub portion_bytes: u64,
     /// What the plan may open, if this party insists on it.
     pub reveal: Option<Reveal>,
     /// How long a party may be silent, if the parties stay up for more than one prediction.
@@ -53,7 +53,7 @@ impl Terms {
             fraction_bits: None,
             inputs: None,
             item_bytes: MAX_ITEM_BYTES,
-            portion: instance.portion(),
+            portion_bytes: instance.portion_bytes(),
             reveal: None,
             stays: None,
         })

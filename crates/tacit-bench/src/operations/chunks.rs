@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tacit_protocols::lowered;
-use tacit_protocols::portions::stored;
+use tacit_protocols::material_portions::stored;
 use tacit_run::{Error, Instance};
 
 use super::case::{Case, Op};

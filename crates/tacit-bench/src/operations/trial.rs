@@ -5,7 +5,7 @@ use std::ops::Range;
 use tacit_net::Phase;
 use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Erased, Handle, Machine};
-use tacit_protocols::portions::level;
+use tacit_protocols::material_portions::level;
 use tacit_run::{Error, Metered, Observer, Progress};
 
 use super::case::{Case, Computed, Errors, Expected, Operands};

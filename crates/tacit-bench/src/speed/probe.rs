@@ -6,8 +6,8 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, Conv2d, Erased, Handle, KeyBits, Machine, MatMul, Operand, Unverified,
 };
+use tacit_protocols::material_portions::level;
 use tacit_protocols::math::{Elementary, Format, FunctionKind};
-use tacit_protocols::portions::level;
 use tacit_protocols::record::{calls_of, noted};
 use tacit_run::speeds::CallKind;
 use tacit_run::{Error, Instance, Metered};

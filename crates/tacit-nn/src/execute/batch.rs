@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tacit_protocols::Error;
 use tacit_protocols::machine::{CostModel, Erased, Handle, Machine};
-use tacit_protocols::portions::workspace;
+use tacit_protocols::material_portions::workspace;
 
 use crate::plan::{Plan, Roles};
 

@@ -13,7 +13,7 @@ use tacit_nn::plan::{Plan, PlanOptions, Roles, plan};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{self, Options, PARTIES, Security};
 use tacit_protocols::machine::{Audience, Machine};
-use tacit_protocols::portions::Portions;
+use tacit_protocols::material_portions::MaterialPortions;
 
 const ROLES: Roles = Roles {
     model_owner: 0,
@@ -72,7 +72,7 @@ impl Prediction {
                 let weights = share_weights(plan, machine, &ROLES, own)?;
                 let stages = plan.calls(1, &ROLES)?;
                 let calls = stages.iter().map(|stage| &stage.calls[..]);
-                machine.provide(&Portions::new(calls, machine.cost_model(), most)?);
+                machine.provide(&MaterialPortions::new(calls, machine.cost_model(), most)?);
                 let own = (id == ROLES.data_owner).then_some(&image[..]);
                 let input = share_input(plan, machine, &ROLES, 1, own)?;
                 let output = execute(plan, machine, &weights, input, &1.into(), &mut |_| Ok(()))?;

@@ -15,8 +15,8 @@ use tacit_net::{Party, Phase};
 use crate::machine::{
     Audience, Bilinear, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved,
 };
+use crate::material_portions::Ahead;
 use crate::message::Message;
-use crate::portions::Ahead;
 use crate::replicated::Words;
 use crate::{Cost, Error};
 use truncation::Truncator;

@@ -47,7 +47,7 @@ use std::ops::Range;
 use tacit_algebra::{Bits, Buffer, Ring};
 use tacit_net::{Party, Phase};
 
-use crate::portions::Ahead;
+use crate::material_portions::Ahead;
 pub use crate::replicated::{PARTIES, Rss};
 pub use crate::truncation::Truncation;
 pub use cost::FalconCost;

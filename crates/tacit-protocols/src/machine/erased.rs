@@ -9,8 +9,8 @@ use tacit_net::Party;
 
 use super::{Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand};
 use crate::Error;
+use crate::material_portions::Ahead;
 use crate::math::Elementary;
-use crate::portions::Ahead;
 
 /// A share, or a share of bits, of whatever machine made it.
 #[derive(Clone)]

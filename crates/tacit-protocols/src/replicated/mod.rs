@@ -22,7 +22,7 @@ pub(crate) use sharing::flip_word;
 
 use crate::call::Call;
 use crate::keys::Pair;
-use crate::portions::Ahead;
+use crate::material_portions::Ahead;
 use crate::{Error, keys};
 
 /// The number of parties.

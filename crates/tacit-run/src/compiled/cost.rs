@@ -1,7 +1,7 @@
 //! What predicting a batch costs, told before it.
 
 use tacit_nn::execute::Batch;
-use tacit_protocols::portions::Portions;
+use tacit_protocols::material_portions::MaterialPortions;
 
 use super::Compiled;
 use crate::Error;
@@ -33,11 +33,11 @@ impl Compiled {
         let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
         check_truncation(&instance, plan)?;
         let roles = settings.roles(instance.parties)?;
-        let most = instance.portion();
+        let most = instance.portion_bytes();
         let batch = Batch::within(most, items, plan, &roles, &*instance.cost()?)?;
         let stages = plan.calls(batch, &roles)?;
         let layers = stages.iter().map(|stage| &stage.calls[..]);
-        let portions = Portions::new(layers.clone(), &*instance.cost()?, most)?;
+        let portions = MaterialPortions::new(layers.clone(), &*instance.cost()?, most)?;
         let mut cost = predicted(&instance, &settings.network, layers, &portions, speeds)?;
         let planned = Planned {
             graph: &self.graph,

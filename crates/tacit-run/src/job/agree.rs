@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use tacit_nn::Plan;
 use tacit_nn::plan::gigabytes;
-use tacit_protocols::portions::stored;
+use tacit_protocols::material_portions::stored;
 
 use super::{Contribution, Planned};
 use crate::agreement::{Agreement, Insists};

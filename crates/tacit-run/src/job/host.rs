@@ -6,7 +6,7 @@ use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{Batch, Operands, execute, reveal_output, share_input, share_weights};
 use tacit_nn::plan::Roles;
 use tacit_protocols::machine::{Audience, Erased, Machine};
-use tacit_protocols::portions::Portions;
+use tacit_protocols::material_portions::MaterialPortions;
 
 use super::served::{Served, Serving};
 use super::{Observer, Progress};
@@ -88,7 +88,7 @@ impl Host {
 /// What batches demand, and how many of their items the layers take at a time, by their sizes: those of the
 /// last few, since most batches have as many items as one before.
 #[derive(Default)]
-pub(crate) struct Demand(Vec<(usize, Batch, Portions)>);
+pub(crate) struct Demand(Vec<(usize, Batch, MaterialPortions)>);
 
 /// So many sizes of batches are remembered.
 const SIZES: usize = 32;
@@ -100,7 +100,7 @@ impl Demand {
         n: usize,
         (plan, roles, most): (&Plan, &Roles, u64),
         machine: &Erased,
-    ) -> Result<(Batch, Portions), Error> {
+    ) -> Result<(Batch, MaterialPortions), Error> {
         if let Some((_, items, portions)) = self.0.iter().find(|(known, ..)| *known == n) {
             return Ok((items.clone(), portions.clone()));
         }
@@ -108,7 +108,7 @@ impl Demand {
         let items = Batch::within(most, n, plan, roles, model)?;
         let stages = plan.calls(items.clone(), roles)?;
         let calls = stages.iter().map(|stage| &stage.calls[..]);
-        let portions = Portions::new(calls, model, most)?;
+        let portions = MaterialPortions::new(calls, model, most)?;
         self.0.truncate(SIZES - 1);
         self.0.insert(0, (n, items.clone(), portions.clone()));
         Ok((items, portions))
@@ -123,8 +123,8 @@ pub(crate) struct Prediction<'a> {
     pub values: Option<&'a [i64]>,
     pub inputs: usize,
     pub batch: usize,
-    /// The bytes of material that a party holds at a time.
-    pub portion: u64,
+    /// The bytes of a portion of material: what a party makes at a time.
+    pub portion_bytes: u64,
     pub ledger: &'a mut Ledger,
     pub observe: Observer<'a>,
 }
@@ -142,7 +142,7 @@ impl Prediction<'_> {
         for batch in 0..self.batches() {
             let first = batch * self.batch;
             let n = self.batch.min(self.inputs - first);
-            let asked = (self.plan, self.roles, self.portion);
+            let asked = (self.plan, self.roles, self.portion_bytes);
             let (items, portions) = demand.of(n, asked, machine)?;
             self.observe("offline", batch)?;
             machine.provide(&portions);

@@ -134,7 +134,7 @@ impl Joined {
             values,
             inputs: asked.inputs,
             batch: asked.batch,
-            portion: self.terms.portion,
+            portion_bytes: self.terms.portion_bytes,
             ledger: &mut trace.ledger,
             observe,
         };

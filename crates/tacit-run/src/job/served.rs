@@ -14,8 +14,8 @@ use crate::Error;
 pub(crate) struct Serving<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
-    /// The bytes of material that a party holds at a time.
-    pub portion: u64,
+    /// The bytes of a portion of material: what a party makes at a time.
+    pub portion_bytes: u64,
     /// The items of what is predicted with material from beforehand.
     pub ahead: usize,
 }
@@ -42,7 +42,7 @@ impl Serving<'_> {
     }
 
     fn asked(&self) -> (&Plan, &Roles, u64) {
-        (self.plan, self.roles, self.portion)
+        (self.plan, self.roles, self.portion_bytes)
     }
 }
 

@@ -3,7 +3,7 @@
 use tacit_nn::Plan;
 use tacit_nn::plan::Roles;
 use tacit_protocols::machine::CostModel;
-use tacit_protocols::portions::{Portions, stored};
+use tacit_protocols::material_portions::{MaterialPortions, stored};
 use tacit_protocols::record::Stage;
 
 use crate::Error;
@@ -39,7 +39,7 @@ pub(crate) struct Predicted<'a> {
     pub items: usize,
     /// What it runs.
     pub stages: &'a [Stage],
-    pub portions: &'a Portions,
+    pub portions: &'a MaterialPortions,
     /// Bytes by which compiling the model enlarged its owner's process.
     pub compiling: u64,
 }

@@ -170,7 +170,7 @@ impl ServeConfig {
         run.protocol.check_key_bits(plan.key_bits()?)?;
         Ok(Terms {
             item_bytes: (self.service.item_memory_gb * 1e9) as u64,
-            portion: APART,
+            portion_bytes: APART,
             fraction_bits: plan.fraction_bits,
             reveal: plan.reveal,
             stays: Some(run.timeout),

@@ -158,7 +158,7 @@ impl Service {
         let serving = Serving {
             plan: &plan,
             roles: &terms.roles,
-            portion: terms.portion,
+            portion_bytes: terms.portion_bytes,
             ahead,
         };
         let ended = self.answer_all(session, &mut host, serving, (terms, most), trace);

@@ -1,7 +1,7 @@
 //! What a training will cost: the calls of its steps, counted.
 
 use serde::Serialize;
-use tacit_protocols::portions::Portions;
+use tacit_protocols::material_portions::MaterialPortions;
 use tacit_protocols::record::{Stage, noted};
 use tacit_train::{Network, Training, calls_by_stage};
 
@@ -46,12 +46,12 @@ impl TrainCost {
         let model = terms.instance.cost()?;
         let portions = |stages: &[Stage]| {
             let calls = stages.iter().map(|stage| &stage.calls[..]);
-            Portions::new(calls, &*model, options.material(terms.instance.parties))
+            MaterialPortions::new(calls, &*model, options.material(terms.instance.parties))
         };
         let step = |n| {
             let portions = portions(&step_stages(&training, 0, n)?)?;
             let cost = |calls| {
-                let whole = Portions::new([calls], &*model, u64::MAX)?;
+                let whole = MaterialPortions::new([calls], &*model, u64::MAX)?;
                 predicted(&terms.instance, &terms.network, [calls], &whole, speeds)
             };
             let costs = portions.calls().map(cost).collect::<Result<Vec<_>, _>>()?;

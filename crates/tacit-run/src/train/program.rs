@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Erased, Handle, Machine};
-use tacit_protocols::portions::Portions;
+use tacit_protocols::material_portions::MaterialPortions;
 use tacit_protocols::record::{Stage, noted};
 use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
 
@@ -199,10 +199,10 @@ impl Job<'_> {
     fn step_demand(
         &self,
         machine: &mut Erased,
-        known: &mut HashMap<(usize, usize), Portions>,
+        known: &mut HashMap<(usize, usize), MaterialPortions>,
         epoch: usize,
         n: usize,
-    ) -> Result<Portions, Error> {
+    ) -> Result<MaterialPortions, Error> {
         if let Some(demand) = known.get(&(epoch, n)) {
             return Ok(demand.clone());
         }
@@ -212,10 +212,10 @@ impl Job<'_> {
         Ok(demand)
     }
 
-    fn demand(&self, machine: &mut Erased, stages: &[Stage]) -> Result<Portions, Error> {
+    fn demand(&self, machine: &mut Erased, stages: &[Stage]) -> Result<MaterialPortions, Error> {
         let most = self.options.material(machine.party().parties());
         let stages = stages.iter().map(|stage| &stage.calls[..]);
-        Ok(Portions::new(stages, machine.cost_model(), most)?)
+        Ok(MaterialPortions::new(stages, machine.cost_model(), most)?)
     }
 
     /// One mini-batch; its seconds, offline and online.
@@ -225,7 +225,7 @@ impl Job<'_> {
         state: &mut State,
         train: &Pairs,
         (epoch, items): (usize, &[u32]),
-        demand: &Portions,
+        demand: &MaterialPortions,
         position: &Position,
     ) -> Result<[f64; 2], Error> {
         let phases = [Phase::Offline, Phase::Online];
@@ -290,7 +290,7 @@ impl Job<'_> {
         Ok(report)
     }
 
-    fn trial_demand(&self, machine: &mut Erased, n: usize) -> Result<Portions, Error> {
+    fn trial_demand(&self, machine: &mut Erased, n: usize) -> Result<MaterialPortions, Error> {
         let network = self.training.network;
         let stages = calls_by_stage(&self.training, |recorder, state| {
             let [x, target] = [network.inputs(), network.outputs()].map(|each| noted(n * each));

@@ -25,8 +25,8 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{
     Audience, Bilinear, Call, CostModel, KeyBits, Machine, Operand, not_saved,
 };
+use tacit_protocols::material_portions::Ahead;
 use tacit_protocols::math::Elementary;
-use tacit_protocols::portions::Ahead;
 
 use crate::convert::Msb;
 use crate::ot::{self, OtExtension};

@@ -17,7 +17,7 @@ use crate::Error;
 use crate::machine::{
     Audience, Bilinear, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved,
 };
-use crate::portions::Ahead;
+use crate::material_portions::Ahead;
 use crate::replicated::{Replicated, Rss, Words};
 
 use crate::message::Message;

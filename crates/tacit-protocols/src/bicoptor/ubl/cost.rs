@@ -20,7 +20,7 @@ use crate::bicoptor::role::PartyRole;
 use crate::bicoptor::{ASSISTANT, Options, PARTIES};
 use crate::count::{Counts, count, online};
 use crate::machine::{Call, CostModel, Machine};
-use crate::portions::Ahead;
+use crate::material_portions::Ahead;
 
 /// The UBL setting's declared cost over the ring `R`.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ use super::{ASSISTANT, Options, PARTIES, take};
 use crate::machine::{
     Audience, Bilinear, Call, CostModel, Erased, KeyBits, Machine, Operand, not_saved,
 };
-use crate::portions::Ahead;
+use crate::material_portions::Ahead;
 use crate::{Error, Truncation, keys};
 
 pub use cost::UblCost;

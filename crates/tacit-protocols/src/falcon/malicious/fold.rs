@@ -6,7 +6,7 @@ use tacit_algebra::extension::{Extension, cube};
 
 use super::defences::{Defence, Defences};
 use super::gates::Terms;
-use super::portions::Shape;
+use super::proof_portions::Shape;
 
 /// What the parts of the vectors are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@
 //! | file | what |
 //! |---|---|
 //! | `gates.rs`, `products.rs` | what is recorded of products: element by element, and of matrices |
-//! | `portions.rs` | the gates of a proof, a portion at a time |
+//! | `proof_portions.rs` | the gates of a proof, a portion at a time |
 //! | `proof.rs`, `fold.rs`, `counted.rs` | one inner-product proof, its folds; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
 //! | `verify.rs` | all that wait, side by side: the verification |
@@ -35,9 +35,9 @@ mod fold;
 pub(super) mod gates;
 mod inject;
 mod open;
-mod portions;
 mod products;
 mod proof;
+mod proof_portions;
 pub(super) mod sign;
 mod times;
 mod truncate;

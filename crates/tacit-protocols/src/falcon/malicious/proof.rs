@@ -12,7 +12,7 @@
 //! point that it learns afterwards `u`, `v` and the claim are evaluated. When one element is left
 //! the verifiers tell each other what they have.
 //!
-//! Two choices: theta is a product of coins of the block and the column (`portions.rs`), so
+//! Two choices: theta is a product of coins of the block and the column (`proof_portions.rs`), so
 //! that the first fold works on elements of the base; and the random entries that hide the last `u`
 //! and `v` are `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*`
 //! after it learnt theta could add to it whatever its messages are off by.
@@ -41,8 +41,8 @@ use super::coins::Draw;
 use super::defences::{Defence, Defences};
 use super::fold::{Fold, schedule};
 use super::gates::{ProofRole, Terms};
-use super::portions::{Folded, Span, Theta, add};
 use super::products::Compress;
+use super::proof_portions::{Folded, Span, Theta, add};
 
 /// What a proof is about.
 pub(super) struct Statement<K: Extension> {

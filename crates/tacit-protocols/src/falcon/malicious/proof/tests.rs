@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::super::gates::Gates;
-use super::super::portions::{Shape, portion};
 use super::super::products::Product;
+use super::super::proof_portions::{Shape, portion};
 use super::*;
 use crate::bilinear::Bilinear;
 use crate::replicated::Rss;

@@ -16,8 +16,9 @@ use crate::{Error, lowered};
 
 /// The portions of a program's material, in order. A program may be run with them many times.
 #[derive(Clone, Default)]
-pub struct Portions(Arc<[Portion]>);
+pub struct MaterialPortions(Arc<[Portion]>);
 
+/// Whole stages of a program, whose material is made at once.
 #[derive(Clone)]
 struct Portion {
     /// The number of the stage that the portion begins with.
@@ -26,7 +27,7 @@ struct Portion {
     calls: Vec<Call>,
 }
 
-impl Portions {
+impl MaterialPortions {
     /// Divides the calls of every stage into as few portions as a party can make in `most` bytes each; a
     /// stage that needs more is a portion by itself. Everything that waits is verified before a portion
     /// is made.
@@ -55,7 +56,7 @@ impl Portions {
             portion.calls.extend(settled);
             portion.calls = lowered(&portion.calls, model)?;
         }
-        Ok(Portions(portions.into()))
+        Ok(MaterialPortions(portions.into()))
     }
 
     /// About how many bytes each of so many parties holds at most while it runs these stages: its shares, and what
@@ -117,7 +118,7 @@ pub fn workspace(calls: &[Call], model: &dyn CostModel) -> Result<u64, Error> {
 /// The portions of a running program that are still to be made.
 #[derive(Default)]
 pub struct Ahead {
-    portions: Portions,
+    portions: MaterialPortions,
     /// The number of portions that are made.
     made: usize,
     /// The number of stages that have begun.
@@ -125,7 +126,7 @@ pub struct Ahead {
 }
 
 impl Ahead {
-    pub(crate) fn of(portions: &Portions) -> Self {
+    pub(crate) fn of(portions: &MaterialPortions) -> Self {
         Ahead {
             portions: portions.clone(),
             ..Ahead::default()
@@ -199,10 +200,11 @@ mod tests {
         }
     }
 
-    fn portions(sizes: &[usize], most: u64) -> Portions {
+    fn portions(sizes: &[usize], most: u64) -> MaterialPortions {
         let stages: Vec<[Call; 1]> = sizes.iter().map(|&n| [Call::relu(n)]).collect();
         let model = Bytes(ClearCost::new(3, 64));
-        Portions::new(stages.iter().map(|stage| &stage[..]), &model, most).expect("plain calls")
+        MaterialPortions::new(stages.iter().map(|stage| &stage[..]), &model, most)
+            .expect("plain calls")
     }
 
     /// In as few as fit, in order; what is too large by itself is alone.
@@ -233,7 +235,7 @@ mod tests {
         let model = Bytes(ClearCost::new(3, 64));
         let memory = |most| {
             let calls = stages.iter().map(|stage| &stage.calls[..]);
-            let portions = Portions::new(calls, &model, most).expect("plain calls");
+            let portions = MaterialPortions::new(calls, &model, most).expect("plain calls");
             portions.memory(1, &stages, &model).expect("plain calls")
         };
         let most = [10, 4, 30].map(|made| [MAKING * made + 80]);
