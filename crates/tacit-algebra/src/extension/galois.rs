@@ -3,6 +3,7 @@
 //! The polynomial is irreducible modulo 2, so an element is a unit unless all its coefficients
 //! are even. The points are the polynomials with coefficients 0 and 1.
 
+pub mod blocks;
 mod kernels;
 pub mod product_side;
 
@@ -116,20 +117,25 @@ impl<R: Ring> Extension for Galois<R> {
         u.iter().flat_map(of).collect()
     }
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
-        let part = |x: &[Self], j: usize| {
-            let [start, end] = [j * len, (j + 1) * len].map(|at| at.min(x.len()));
-            start..end
-        };
-        let rows = |j| coefficient_rows(&u[part(u, j)], len);
-        let rows: Vec<_> = (0..radix).map(rows).collect();
-        let columns = |k| coefficient_columns(&v[part(v, k)], len);
-        let columns: Vec<_> = (0..radix).map(columns).collect();
-        let pairs = (0..radix).flat_map(|j| (0..radix).map(move |k| (j, k)));
-        let product = |(j, k): (usize, usize)| match j == k {
-            true => Self::ZERO,
-            false => inner_product(&rows[j], &columns[k], len),
-        };
-        pairs.map(product).collect()
+        let mut sums = vec![Self::ZERO; radix * radix];
+        for first in (0..len).step_by(STRIP) {
+            let width = STRIP.min(len - first);
+            let part = |x: &[Self], j: usize| {
+                let (start, end) = (j * len + first, j * len + first + width);
+                start.min(x.len())..end.min(x.len())
+            };
+            let rows = |j| coefficient_rows(&u[part(u, j)], width);
+            let rows: Vec<_> = (0..radix).map(rows).collect();
+            let columns = |k| coefficient_columns(&v[part(v, k)], width);
+            let columns: Vec<_> = (0..radix).map(columns).collect();
+            for (at, sum) in sums.iter_mut().enumerate() {
+                let (j, k) = (at / radix, at % radix);
+                if j != k {
+                    *sum = sum.add(inner_product(&rows[j], &columns[k], width));
+                }
+            }
+        }
+        sums
     }
     fn weigh(u: &mut [Self], w: &Vec<u64>) {
         assert_eq!(u.len(), w.len());
@@ -137,8 +143,12 @@ impl<R: Ring> Extension for Galois<R> {
     }
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len());
-        let n = a.len();
-        inner_product(&coefficient_rows(a, n), &coefficient_columns(b, n), n)
+        let strips = a.chunks(STRIP).zip(b.chunks(STRIP));
+        strips.fold(Self::ZERO, |sum, (a, b)| {
+            let n = a.len();
+            let (a, b) = (coefficient_rows(a, n), coefficient_columns(b, n));
+            sum.add(inner_product(&a, &b, n))
+        })
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
         R::times_plus_to(acc, point.to_bits(), x);
@@ -157,6 +167,9 @@ impl<R: Ring> Extension for Galois<R> {
         whole.then(|| Self::from_rows(&bytemuck::pod_collect_to_vec(bytes)))
     }
 }
+
+/// Elements of a part that are laid out by coefficients at a time, so that they stay in the processor's cache.
+const STRIP: usize = 256;
 
 /// Half of an element's coefficients.
 const HALF: usize = DEGREE / 2;

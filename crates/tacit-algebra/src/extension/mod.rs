@@ -17,7 +17,7 @@ use std::ops::Range;
 
 pub use binary::Binary;
 pub(crate) use galois::Loops;
-pub use galois::{DEGREE, Galois, product_side};
+pub use galois::{DEGREE, Galois, blocks, product_side};
 pub use integers::{Integer, Integers, size_of_ring};
 pub use tower::{F11, F19, F37, F67, Prime, Tower};
 

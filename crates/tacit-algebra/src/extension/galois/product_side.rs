@@ -131,46 +131,76 @@ impl<R: Ring> Columns<R> for ImageRows<'_, R> {
     }
 }
 
-/// `a^T x` for every matrix `x` of a batch, each with points of `a` of its own.
-pub fn left<R: Ring>(a: &[u64], x: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
+/// The columns `inner` of `a^T x` for every matrix `x` of a batch, each with points of `a` of its own.
+pub fn left<R: Ring>(
+    a: &[u64],
+    x: &[R],
+    shape: BatchMatMul,
+    inner: Range<usize>,
+) -> Vec<Galois<R>> {
     let MatMul { m, k, .. } = shape.each;
     assert!(a.len() == shape.batch * m && x.len() == shape.left());
-    if a.is_empty() || k == 0 {
-        return vec![Galois::ZERO; shape.batch * k];
+    if a.is_empty() || inner.is_empty() {
+        return vec![Galois::ZERO; shape.batch * inner.len()];
     }
     let each = a.chunks(m).zip(x.chunks(m * k));
-    let sums = |(a, data)| column_sums(a, &Dense { data, cols: k }, k);
+    let sums = |(a, data): (_, &[R])| {
+        let data = &data[inner.start..];
+        column_sums(a, &Dense { data, cols: k }, inner.len())
+    };
     each.flat_map(sums).collect()
 }
 
-/// `w b` for every matrix `w` of a batch, of `b.len()` columns.
-pub fn right<R: Ring>(b: &[u64], w: &[R], shape: BatchMatMul) -> Vec<Galois<R>> {
-    let cols = shape.each.n;
+/// The rows `inner` of `w b` for every matrix `w` of a batch, of `b.len()` columns.
+pub fn right<R: Ring>(
+    b: &[u64],
+    w: &[R],
+    shape: BatchMatMul,
+    inner: Range<usize>,
+) -> Vec<Galois<R>> {
+    let MatMul { k, n: cols, .. } = shape.each;
     assert!(b.len() == cols && w.len() == shape.right());
-    column_sums(b, &Transposed { data: w, cols }, shape.batch * shape.each.k)
+    if inner == (0..k) {
+        return column_sums(b, &Transposed { data: w, cols }, shape.batch * k);
+    }
+    let sums = |each| {
+        let data = &w[(each * k + inner.start) * cols..];
+        column_sums(b, &Transposed { data, cols }, inner.len())
+    };
+    (0..shape.batch).flat_map(sums).collect()
 }
 
-/// Sums of the weights of each group over its filters, each times its point of `a`.
-pub fn filters<R: Ring>(a: &[u64], w: &[R], shape: &Conv2d) -> Vec<Galois<R>> {
+/// Sums of the weights of each group, of its channels `inner`, over its filters, each times its point of `a`.
+pub fn filters<R: Ring>(a: &[u64], w: &[R], shape: &Conv2d, inner: Range<usize>) -> Vec<Galois<R>> {
     assert!(a.len() == shape.filters && w.len() == shape.weight_len());
     let (each, cols) = (shape.filters / shape.groups, w.len() / shape.filters);
+    let taps = shape.kernel[0] * shape.kernel[1];
     let groups = a.chunks(each).zip(w.chunks(each * cols));
-    let sums = |(a, data)| column_sums(a, &Dense { data, cols }, cols);
+    let sums = |(a, data): (_, &[R])| {
+        let data = &data[inner.start * taps..];
+        column_sums(a, &Dense { data, cols }, inner.len() * taps)
+    };
     groups.flat_map(sums).collect()
 }
 
-/// Sums of what every tap of each group meets over the output positions of all images, each times the points of
-/// its row, of which every image has others, and of its column.
-pub fn patches<R: Ring>([down, right]: [&[u64]; 2], x: &[R], shape: &Conv2d) -> Vec<Galois<R>> {
+/// Sums of what every tap of each group, of its channels `inner`, meets over the output positions of all images, each
+/// times the points of its row, of which every image has others, and of its column.
+pub fn patches<R: Ring>(
+    [down, right]: [&[u64]; 2],
+    x: &[R],
+    shape: &Conv2d,
+    inner: Range<usize>,
+) -> Vec<Galois<R>> {
     let (height, width) = (shape.out_height(), shape.out_width());
     assert!(x.len() == shape.input_len() && right.len() == width);
     assert!(down.len() == shape.batch * height);
     let Conv2d {
         channels, groups, ..
     } = *shape;
-    let (each, plane) = (channels / groups, shape.height * shape.width);
+    let (all_of_group, each) = (channels / groups, inner.len());
+    let plane = shape.height * shape.width;
     let [rows, columns] = shape.kernel;
-    let mut out = vec![Galois::ZERO; channels * rows * columns];
+    let mut out = vec![Galois::ZERO; groups * each * rows * columns];
     for (group, tap) in (0..groups).flat_map(|group| (0..rows).map(move |tap| (group, tap))) {
         // What the tap meets is inside the image for some rows of the result, the same of every image.
         let inside = shape.met(0, tap);
@@ -181,7 +211,8 @@ pub fn patches<R: Ring>([down, right]: [&[u64]; 2], x: &[R], shape: &Conv2d) -> 
             .collect();
         let start = |(image, y)| {
             let row = shape.meets(0, tap, y);
-            (image * channels + group * each) * plane + row * shape.width
+            let channel = group * all_of_group + inner.start;
+            (image * channels + channel) * plane + row * shape.width
         };
         let matrix = ImageRows {
             data: x,
@@ -258,7 +289,7 @@ mod tests {
             let b = Galois::<R>::weights(&mut prg, n);
             let (sides, compressed) = same_everywhere(|| {
                 (
-                    (left(&a, &x, shape), right(&b, &w, shape)),
+                    (left(&a, &x, shape, 0..k), right(&b, &w, shape, 0..k)),
                     outputs(&a, &b, &z),
                 )
             });
@@ -299,7 +330,10 @@ mod tests {
             let (b, c) = (draw(&mut prg, shape.batch * height), draw(&mut prg, width));
             let (sides, compressed) = same_everywhere(|| {
                 (
-                    (filters(&a, &w, &shape), patches([&b, &c], &x, &shape)),
+                    (
+                        filters(&a, &w, &shape, 0..shape.channels / groups),
+                        patches([&b, &c], &x, &shape, 0..shape.channels / groups),
+                    ),
                     planes(&a, [&b, &c], &z, &shape),
                 )
             });
