@@ -186,9 +186,13 @@ pub struct Unverified {
     pub quotients: usize,
     /// Element-wise products of the ring.
     pub products: usize,
-    /// Entries that matrix products and convolutions come down to.
-    pub entries: usize,
+    /// Entries that matrix products and convolutions come down to: those whose inner dimension a proof cuts into `2^i`
+    /// blocks at the place `i`.
+    pub entries: [usize; RADICES],
 }
+
+/// How many powers of two a proof may cut a product's inner dimension into: 1 to 32 blocks.
+pub const RADICES: usize = 6;
 
 impl Call {
     /// A product of two secrets.

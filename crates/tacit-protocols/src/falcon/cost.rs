@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use tacit_algebra::{BitRows, Bits, Buffer, MatMul, Ring};
+use tacit_algebra::{BitRows, Bits, Buffer, Ring};
 use tacit_net::Party;
 
 use super::demand::{self, Want};
@@ -98,10 +98,8 @@ impl<R: Ring> FalconCost<R> {
             if products > 0 {
                 product(Bilinear::Elementwise(products))?;
             }
-            // A row times a column has two entries for each element.
-            let (m, k, n) = (1, entries / 2, 1);
-            if k > 0 {
-                product(Bilinear::MatMul(MatMul { m, k, n }))?;
+            if let Some(checks) = &mut machine.checks {
+                checks.pending.entries = entries;
             }
             Ok(())
         };
@@ -129,7 +127,8 @@ fn verifying<R: Ring>(waiting: &Unverified) -> u64 {
     let words = (waiting.choices + waiting.products + LEFT * waiting.quotients) as u64;
     let bits = (waiting.carries + waiting.ands) as u64;
     let kept = 6 * (u64::from(R::BITS / 8) * words + bits / 8);
-    let entries = 2 * words + waiting.entries as u64;
+    let joined = waiting.entries.iter().sum::<usize>() as u64;
+    let entries = 2 * words + joined;
     match words + bits + entries {
         0 => 0,
         _ => VERIFICATION + kept + ENTRY * entries.min(FOLDED),

@@ -7,7 +7,7 @@
 //! `dgamma = sum dy n`, `dbeta = sum dy`, `dx = gamma s (dy - dbeta / m - n dgamma / m)` for the `m`
 //! elements of a channel.
 
-use tacit_protocols::machine::{Conv2d, Erased, Handle, Machine, Operand};
+use tacit_protocols::machine::{BatchMatMul, Bilinear, Erased, Handle, Machine, MatMul, Operand};
 use tacit_protocols::math::{Elementary, FunctionKind, Span};
 
 use super::{Gradients, Mode, Saved, channel_sums, spread};
@@ -140,8 +140,8 @@ fn variances(
     mean_of(machine, fixed, (sum, shape[0] * shape[2]))
 }
 
-/// For every channel the sum of products, with `2 f` fraction bits: a convolution in as many groups
-/// as there are channels, so that one element of each is sent.
+/// For every channel the sum of products, with `2 f` fraction bits: a row times a column for each, so that one
+/// element of each is sent.
 fn channel_products(
     machine: &mut Erased,
     x: &Handle,
@@ -154,19 +154,17 @@ fn channel_products(
         .flat_map(|first| first as u32..(first + plane) as u32)
         .collect();
     let [x, y] = [x, y].map(|v| machine.gather(v, &order));
-    let shape = Conv2d {
-        batch: 1,
-        channels,
-        height: 1,
-        width: batch * plane,
-        filters: channels,
-        kernel: [1, batch * plane],
-        stride: [1; 2],
-        pad: [0; 4],
-        dilation: [1; 2],
-        groups: channels,
+    let each = MatMul {
+        m: 1,
+        k: batch * plane,
+        n: 1,
     };
-    Ok(machine.conv2d(&x, &Operand::Secret(y), None, &shape, 0)?)
+    let shape = BatchMatMul {
+        batch: channels,
+        each,
+    };
+    let map = Bilinear::BatchMatMul(shape);
+    Ok(machine.linear(&x, &Operand::Secret(y), None, &map, 0, None)?)
 }
 
 /// A running statistic, of which so much is lost, and that of a batch, of which so much is gained. 1

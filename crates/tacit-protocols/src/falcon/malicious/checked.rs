@@ -6,7 +6,7 @@ use tacit_algebra::Ring;
 
 use super::super::{Comparison, Options};
 use super::LIMIT;
-use super::products::entries;
+use super::products::{count, entries};
 use super::sign::products_of;
 use super::wraps::LEFT;
 use crate::call::Unverified;
@@ -69,7 +69,7 @@ impl<'a, R: Ring> Waiting<'a, R> {
         match *call {
             Call::Product { map, trunc, .. } => {
                 self.dirty = true;
-                self.what.entries += entries(&map);
+                count(&mut self.what.entries, entries(&map));
                 if let Bilinear::Elementwise(n) = map {
                     self.what.products += n;
                 }

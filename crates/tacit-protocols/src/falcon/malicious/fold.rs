@@ -6,7 +6,9 @@ use tacit_algebra::extension::{Extension, cube};
 
 use super::defences::{Defence, Defences};
 use super::gates::Terms;
+use super::joins::{Joins, dealt, line};
 use super::proof_portions::Shape;
+use crate::call::RADICES;
 
 /// What the parts of the vectors are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(super) struct Fold {
     pub radix: usize,
     pub len: usize,
     parts: Parts,
+    /// The products that are folded beside and join after it: at the first fold.
+    pub joins: Joins,
 }
 
 impl Fold {
@@ -31,12 +35,24 @@ impl Fold {
     fn of(n: usize, radix: usize) -> Self {
         let len = n.div_ceil(radix);
         let radix = n.div_ceil(len);
-        let parts = Parts::Line;
-        Fold { radix, len, parts }
+        Fold {
+            radix,
+            len,
+            parts: Parts::Line,
+            joins: Joins::default(),
+        }
+    }
+
+    /// The first fold where there are no gates, but products whose inner dimension is cut.
+    fn of_products(joins: Joins) -> Self {
+        Fold {
+            joins,
+            ..Fold::of(1, 1)
+        }
     }
 
     /// The first fold of gates that are laid out so.
-    fn first<K: Extension>(terms: Terms, shape: Shape) -> Self {
+    fn first<K: Extension>(terms: Terms, shape: Shape, joins: Joins) -> Self {
         Fold {
             radix: terms.entries() * shape.blocks,
             len: shape.len,
@@ -46,6 +62,7 @@ impl Fold {
                 },
                 false => Parts::Line,
             },
+            joins,
         }
     }
 
@@ -54,21 +71,28 @@ impl Fold {
         self.radix.ilog2()
     }
 
-    /// Elements that the prover deals: all that the product of the vectors is given by but the claims.
+    /// Elements that the prover deals: all that the product of the vectors is given by but the claims, and then of
+    /// the products that join.
     pub fn dealt(self) -> usize {
+        self.dealt_alone() + self.joins.radices().map(dealt).sum::<usize>()
+    }
+
+    fn dealt_alone(self) -> usize {
         match self.parts {
-            Parts::Line => 2 * self.radix - 2,
+            Parts::Line => dealt(self.radix),
             Parts::Cube { claims } => 3usize.pow(self.variables()) - claims,
         }
     }
 
-    /// The degree of what a wrong claim would have to be a root of.
+    /// The degree of what a wrong claim would have to be a root of, and one for the coin of a claim that joins.
     #[cfg(test)]
     pub fn degree(self) -> usize {
-        match self.parts {
+        let alone = match self.parts {
             Parts::Line => 2 * self.radix - 2,
             Parts::Cube { .. } => 2 * self.variables() as usize,
-        }
+        };
+        let joined = self.joins.radices().map(|radix| 2 * radix - 1);
+        joined.max().unwrap_or(0).max(alone)
     }
 
     /// The place of a cube at which no element is dealt, since a claim says it, by the number of its claim.
@@ -113,18 +137,26 @@ impl Fold {
         }
     }
 
-    /// A share of the claim at a point, from shares of what was dealt and of the claims.
-    pub fn claim<K: Extension>(self, mut dealt: Vec<K>, claims: &[K], point: &[K]) -> K {
-        match self.parts {
-            Parts::Line => {
-                dealt.insert(self.radix - 1, claims[0]);
-                K::dot(&dealt, &point[0].powers(dealt.len()))
-            }
-            Parts::Cube { .. } => {
-                let values = self.places(dealt, claims);
-                K::dot(&values, &cube::places(point))
-            }
+    /// A share of the claim at a point, from shares of what was dealt and of the claims; of those that join times
+    /// their coins.
+    pub fn claim<K: Extension>(
+        self,
+        mut all: Vec<K>,
+        claims: &[K],
+        joined: &[K],
+        (point, lambdas): (&[K], &[K]),
+    ) -> K {
+        let mut rest = all.split_off(self.dealt_alone());
+        let mut claim = match self.parts {
+            Parts::Line => line(all, claims[0], point[0]),
+            Parts::Cube { .. } => K::dot(&self.places(all, claims), &cube::places(point)),
+        };
+        for ((radix, joined), lambda) in self.joins.radices().zip(joined).zip(lambdas) {
+            let others = rest.split_off(dealt(radix));
+            let of = std::mem::replace(&mut rest, others);
+            claim = claim.add(lambda.mul(line(of, *joined, point[0])));
         }
+        claim
     }
 
     /// The values at all places of a cube. Of gates of two terms those of the first half of the corners are dealt:
@@ -159,13 +191,23 @@ impl Fold {
     }
 }
 
-/// The folds of a proof about so many gates and entries of products, the last one first.
-pub(super) fn schedule<K: Extension>(terms: Terms, gates: usize, entries: usize) -> Vec<Fold> {
+/// The folds of a proof about so many gates and entries of products of each radix, the last one first.
+pub(super) fn schedule<K: Extension>(
+    terms: Terms,
+    gates: usize,
+    entries: &[usize; RADICES],
+) -> Vec<Fold> {
     let mut folds = Vec::new();
-    let mut n = 2 + entries;
+    let joins = Joins::of(entries);
+    let mut n = entries
+        .iter()
+        .fold(2usize, |n, more| n.saturating_add(*more));
+    if gates == 0 && joins.cut() {
+        folds.push(Fold::of_products(joins));
+    }
     if gates > 0 {
         let shape = Shape::of::<K>(terms, gates);
-        folds.push(Fold::first::<K>(terms, shape));
+        folds.push(Fold::first::<K>(terms, shape, joins));
         n += shape.len;
         let inner = Fold::of(n, K::inner_radix(n));
         folds.push(inner);

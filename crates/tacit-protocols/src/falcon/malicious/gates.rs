@@ -14,6 +14,7 @@ use tacit_algebra::{Bits, Buffer, Ring};
 
 use super::super::domain::Residues;
 use super::products::Product;
+use crate::call::RADICES;
 use crate::replicated::{Booleans, Domain, Rss, Words};
 
 /// A party's place in the proof of one party's messages.
@@ -308,6 +309,8 @@ pub(in crate::falcon) struct Pending<R> {
     /// Words times bits, as integers.
     pub integers: Vec<Gates<Integers>>,
     pub products: Vec<Product<R>>,
+    /// At a party that counts, the entries of products of each radix.
+    pub entries: [usize; RADICES],
 }
 
 impl<R: Ring> Pending<R> {
@@ -319,6 +322,7 @@ impl<R: Ring> Pending<R> {
             words: Vec::new(),
             integers: Vec::new(),
             products: Vec::new(),
+            entries: [0; RADICES],
         }
     }
 }

@@ -10,8 +10,9 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `gates.rs`, `products.rs` | what is recorded of products: element by element, and of matrices |
+//! | `gates.rs`, `products.rs`, `cut.rs` | what is recorded of products: element by element, of matrices, of long ones |
 //! | `proof_portions.rs` | the gates of a proof, a portion at a time |
+//! | `joins.rs` | how matrix products join a proof |
 //! | `proof.rs`, `fold.rs`, `counted.rs` | one inner-product proof, its folds; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
 //! | `verify.rs` | all that wait, side by side: the verification |
@@ -30,10 +31,12 @@ pub(super) mod checked;
 mod coins;
 mod compare;
 mod counted;
+mod cut;
 mod defences;
 mod fold;
 pub(super) mod gates;
 mod inject;
+mod joins;
 mod open;
 mod products;
 mod proof;

@@ -234,6 +234,10 @@ impl<R: Ring> Checks<R> {
         [x, w]: [&Rss<Buffer<R>>; 2],
     ) -> Result<Rss<Buffer<R>>, Error> {
         self.called(message.step(), &format!("{map:?}"));
+        if map.left() == 0 || map.right() == 0 {
+            // Sums of nothing, about which a proof would have no entries.
+            return Ok([(); 2].map(|()| Buffer::zeros(map.outputs())).into());
+        }
         let masks = rss.random::<Words<R>>(map.outputs());
         let mut own = masks.next.sub(&masks.own);
         accumulate_shares(map, &mut own, x, w);

@@ -1,23 +1,29 @@
 //! Matrix products and convolutions in a proof: coins compress all outputs of one to an inner product of vectors
-//! as long as its inner dimension (docs/spec/falcon.md, section 8.2).
+//! as long as its inner dimension (docs/spec/falcon.md, section 8.2). Where that is long and a product has few outputs,
+//! as gradients and sums over a batch have, the inner dimension is cut into blocks first, and what is compressed are
+//! products of blocks over the ring.
 
-use tacit_algebra::extension::{Extension, Galois, product_side};
-use tacit_algebra::{BatchMatMul, Buffer, Conv2d, Prg, Ring};
+use std::ops::Range;
 
+use tacit_algebra::extension::{Extension, Galois, blocks, product_side};
+use tacit_algebra::{BatchMatMul, Buffer, Conv2d, MatMul, Prg, Ring};
+
+use super::cut::Cut;
 use super::defences::{Defence, Defences};
 use super::gates::ProofRole;
 use crate::bilinear::Bilinear;
+use crate::call::RADICES;
 use crate::replicated::Rss;
 
 /// Matrix products or a convolution of ring elements, without their bias.
 pub(in crate::falcon) struct Product<R> {
-    map: Bilinear,
-    x: Rss<Buffer<R>>,
-    w: Rss<Buffer<R>>,
+    pub(super) map: Bilinear,
+    pub(super) x: Rss<Buffer<R>>,
+    pub(super) w: Rss<Buffer<R>>,
     /// `z_j + F(K_j)` for the next party's message.
-    left: Buffer<R>,
+    pub(super) left: Buffer<R>,
     /// `-F(K_{j+1})` for the previous party's message.
-    right: Buffer<R>,
+    pub(super) right: Buffer<R>,
 }
 
 impl<R: Ring> Product<R> {
@@ -38,19 +44,74 @@ impl<R: Ring> Product<R> {
         }
     }
 
-    /// Entries that the product adds to each vector of a proof.
-    pub fn size(&self) -> usize {
+    /// The place of its radix, and entries that the product adds to each vector of a proof.
+    pub fn size(&self) -> (usize, usize) {
         entries(&self.map)
     }
 }
 
-/// Entries that a product adds to each vector of a proof; element-wise ones are gates instead.
-pub(super) fn entries(map: &Bilinear) -> usize {
-    match map {
-        Bilinear::Elementwise(_) => 0,
-        Bilinear::MatMul(shape) => 2 * shape.k,
-        Bilinear::BatchMatMul(shape) => 2 * shape.batch * shape.each.k,
-        Bilinear::Conv2d(shape) => 2 * shape.groups * (map.right() / shape.filters.max(1)),
+/// A product by the sizes that its entries depend on: indices of the inner dimension that may be cut, entries of each
+/// vector for one of them, and multiplications for an entry.
+fn sizes(map: &Bilinear) -> [usize; 3] {
+    match *map {
+        Bilinear::Elementwise(_) => [0; 3],
+        Bilinear::MatMul(shape) => [shape.k, 2, shape.m * shape.n],
+        Bilinear::BatchMatMul(BatchMatMul { batch, each }) => [each.k, 2 * batch, each.m * each.n],
+        // Channels of several groups are not side by side.
+        Bilinear::Conv2d(shape) => {
+            let channels = shape.channels / shape.groups.max(1);
+            let taps = shape.kernel[0] * shape.kernel[1];
+            let work = match shape.groups {
+                1 => shape.output_len(),
+                _ => usize::MAX,
+            };
+            [channels, 2 * shape.groups * taps, work]
+        }
+    }
+}
+
+/// Entries from which on a product's inner dimension is cut, so that what is dealt for it is little beside them.
+const LONG: usize = 4096;
+/// Multiplications that an entry costs in later folds, by those of an entry of radix 1: cutting the inner dimension into
+/// `r` blocks takes `r` times the product itself, and leaves an r-th of the entries.
+const FOLDING: usize = 2048;
+
+/// How many blocks a product's inner dimension is cut into: a power of two, given by its exponent.
+fn radix_of([inner, each, work]: [usize; 3]) -> usize {
+    let pays = |radix: usize| {
+        let (more, left) = (2 * radix, inner.saturating_mul(each) / (2 * radix));
+        more <= inner && 2 * left >= LONG && work.saturating_mul(radix * radix) < FOLDING
+    };
+    (0..RADICES - 1).take_while(|i| pays(1 << i)).count()
+}
+
+/// The place of a product's radix, and the entries that it adds to each vector of a proof; element-wise ones are gates
+/// instead.
+pub(super) fn entries(map: &Bilinear) -> (usize, usize) {
+    let sizes = sizes(map);
+    let place = radix_of(sizes);
+    let [inner, each, _] = sizes;
+    (place, inner.div_ceil(1 << place) * each)
+}
+
+/// Adds the entries of products to those of each radix.
+pub(super) fn count(all: &mut [usize; RADICES], (place, entries): (usize, usize)) {
+    all[place] += entries;
+}
+
+/// The matrix products and convolutions of a proof.
+pub(super) struct Linear<K> {
+    pub products: Vec<Box<dyn Compress<K>>>,
+    /// Entries that those of each radix add to the vectors.
+    pub entries: [usize; RADICES],
+}
+
+impl<K> Linear<K> {
+    pub fn none() -> Self {
+        Linear {
+            products: Vec::new(),
+            entries: [0; RADICES],
+        }
     }
 }
 
@@ -65,10 +126,26 @@ pub(super) trait Compress<K> {
         defences: Defences,
         vectors: [&mut Vec<K>; 2],
     ) -> K;
+
+    /// The place of its radix.
+    fn place(&self) -> usize;
+
+    /// The product with its inner dimension cut into `radix` blocks, and with its coins.
+    fn cut(&self, radix: usize, prg: &mut Prg, defences: Defences) -> Box<dyn Long<K>>;
+}
+
+/// A product whose inner dimension is cut into blocks, the parts of `u` and `v` in a first fold.
+pub(super) trait Long<K> {
+    /// A verifier's share of what all outputs come down to.
+    fn claim(&self, role: ProofRole) -> K;
+    /// The coefficients of `<u(X), v(X)>` but that of the claim, by the prover.
+    fn coefficients(&self) -> Vec<K>;
+    /// Adds `u` and `v` at a point to the vectors; a role has only those that it knows.
+    fn fold(&self, role: ProofRole, point: K, vectors: [&mut Vec<K>; 2]);
 }
 
 /// The coins of a product: over rows or filters, and over columns or positions.
-enum Coins {
+pub(super) enum Coins {
     /// Of the rows of all products and the columns of each.
     Matrices(BatchMatMul, [Vec<u64>; 2]),
     /// Of filters, and of positions by their rows, of which every image has others, and their columns.
@@ -76,7 +153,7 @@ enum Coins {
 }
 
 impl Coins {
-    fn draw<R: Ring>(prg: &mut Prg, map: Bilinear, defences: Defences) -> Self {
+    pub fn draw<R: Ring>(prg: &mut Prg, map: Bilinear, defences: Defences) -> Self {
         let mut draw = |n| match defences.stand(Defence::OutputCoins) {
             true => Galois::<R>::weights(prg, n),
             false => Galois::<R>::weights(prg, 1).repeat(n),
@@ -98,24 +175,56 @@ impl Coins {
     }
 
     /// The outputs times their coins, summed.
-    fn outputs<R: Ring>(&self, z: &[R]) -> Galois<R> {
+    pub fn outputs<R: Ring>(&self, z: &[R]) -> Galois<R> {
         match self {
             Coins::Matrices(_, [a, b]) => product_side::outputs(a, b, z),
             Coins::Convolution(shape, a, [b, c]) => product_side::planes(a, [b, c], z, shape),
         }
     }
 
-    /// Of one component both operands compressed, that with the coins of rows or filters first.
-    fn sides<R: Ring>(&self, x: &[R], w: &[R]) -> [Vec<Galois<R>>; 2] {
+    /// Indices of the inner dimension.
+    pub fn inner(&self) -> usize {
+        match self {
+            Coins::Matrices(shape, _) => shape.each.k,
+            Coins::Convolution(shape, ..) => shape.channels / shape.groups,
+        }
+    }
+
+    /// Of one component both operands compressed, that with the coins of rows or filters first, at some indices of
+    /// the inner dimension.
+    pub fn sides<R: Ring>(&self, x: &[R], w: &[R], inner: Range<usize>) -> [Vec<Galois<R>>; 2] {
         match self {
             Coins::Matrices(shape, [a, b]) => [
-                product_side::left(a, x, *shape),
-                product_side::right(b, w, *shape),
+                product_side::left(a, x, *shape, inner.clone()),
+                product_side::right(b, w, *shape, inner),
             ],
             Coins::Convolution(shape, a, [b, c]) => [
-                product_side::filters(a, w, shape),
-                product_side::patches([b, c], x, shape),
+                product_side::filters(a, w, shape, inner.clone()),
+                product_side::patches([b, c], x, shape, inner),
             ],
+        }
+    }
+
+    /// The products of all blocks, at every distance of one from the other: of `one` pair of operands the left one's
+    /// block before the right one's, of the `other` after it.
+    pub fn by_distance<R: Ring>(
+        &self,
+        one: [&[R]; 2],
+        other: [&[R]; 2],
+        radix: usize,
+    ) -> Vec<Vec<R>> {
+        match self {
+            Coins::Matrices(shape, _) => {
+                let all = [one, other].map(|[x, w]| blocks::matrices(x, w, *shape, radix));
+                let MatMul { m, n, .. } = shape.each;
+                blocks::by_distance([&all[0], &all[1]], [shape.batch * m, radix, 1, n])
+            }
+            Coins::Convolution(shape, ..) => {
+                let all = [one, other].map(|[x, w]| blocks::images(x, w, shape, radix));
+                let positions = shape.out_height() * shape.out_width();
+                let sizes = [shape.batch, radix, shape.filters, positions];
+                blocks::by_distance([&all[0], &all[1]], sizes)
+            }
         }
     }
 }
@@ -140,18 +249,26 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
         if role != ProofRole::Left {
             let [x, w] = [&self.x, &self.w].map(|operand| role.other_component(operand));
             coins
-                .sides(x, w)
+                .sides(x, w, 0..coins.inner())
                 .into_iter()
                 .for_each(|side| u.extend(side));
         }
         if role != ProofRole::Right {
             let [x, w] = [&self.x, &self.w].map(|operand| role.component(operand));
-            let [a, b] = coins.sides(x, w);
+            let [a, b] = coins.sides(x, w, 0..coins.inner());
             if role == ProofRole::Left {
                 claim = claim.sub(Galois::dot(&a, &b));
             }
             [b, a].into_iter().for_each(|side| v.extend(side));
         }
         claim
+    }
+
+    fn place(&self) -> usize {
+        self.size().0
+    }
+
+    fn cut(&self, radix: usize, prg: &mut Prg, defences: Defences) -> Box<dyn Long<Galois<R>>> {
+        Box::new(Cut::new(self, radix, prg, defences))
     }
 }

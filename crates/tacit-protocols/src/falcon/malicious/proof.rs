@@ -17,9 +17,9 @@
 //! and `v` are `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*`
 //! after it learnt theta could add to it whatever its messages are off by.
 //!
-//! The claim about matrix products joins after the first fold, times a coin `lambda` that the prover
-//! learns with the point: the coins of its compression are those of theta, which the prover has when
-//! it deals the first fold, and what it then knows the claim to be off by it could deal away.
+//! The claims about matrix products join after the first fold, each times a coin `lambda` that the prover
+//! learns with the point: the coins of their compression are those of theta, which the prover has when
+//! it deals the first fold, and what it then knows a claim to be off by it could deal away (`joins.rs`).
 //!
 //! Over bits the first fold is another: its parts are the corners of a cube (`fold.rs`).
 //!
@@ -41,15 +41,14 @@ use super::coins::Draw;
 use super::defences::{Defence, Defences};
 use super::fold::{Fold, schedule};
 use super::gates::{ProofRole, Terms};
-use super::products::Compress;
+use super::joins::{Join, Joins, lambdas};
+use super::products::Linear;
 use super::proof_portions::{Folded, Span, Theta, add};
 
 /// What a proof is about.
 pub(super) struct Statement<K: Extension> {
     pub gates: Option<Span<K>>,
-    pub products: Vec<Box<dyn Compress<K>>>,
-    /// Entries that the products add to the vectors.
-    pub entries: usize,
+    pub linear: Linear<K>,
 }
 
 /// A proof whatever its extension, for those that share hops. The calls of one proof are
@@ -114,9 +113,8 @@ pub(super) struct Proof<K: Extension> {
     v: Vec<K>,
     /// A verifier's share of the claim; those of the blocks before a fold of a cube.
     claims: Vec<K>,
-    /// A verifier's share of the claims about matrix products, which [`Proof::join`] adds after the
-    /// first fold.
-    later: K,
+    /// The claims about matrix products, which join after the first fold.
+    joins: Vec<Join<K>>,
     /// A verifier's shares of the coefficients of the fold at hand.
     coefficients: Vec<K>,
     defences: Defences,
@@ -135,12 +133,12 @@ impl<K: Extension> Proof<K> {
             role,
             statement: statement.clone(),
             sources,
-            folds: schedule::<K>(terms, n, statement.entries),
+            folds: schedule::<K>(terms, n, &statement.linear.entries),
             gated: Gated::Nothing,
             u: Vec::new(),
             v: Vec::new(),
             claims: vec![K::ZERO],
-            later: K::ZERO,
+            joins: Vec::new(),
             coefficients: Vec::new(),
             defences,
         }
@@ -191,6 +189,8 @@ impl<K: Extension> Proof<K> {
     /// The fold at hand by the prover.
     fn products(&mut self, fold: Fold) -> Vec<K> {
         match &self.gated {
+            // Nothing has been folded yet, and there are no gates.
+            Gated::Nothing if !self.joins.is_empty() => vec![K::ZERO],
             Gated::Nothing => K::products(&self.u, &self.v, fold.radix, fold.len),
             Gated::Blocks(theta) => theta.products(self.span()),
             Gated::Portions(folded, _) => {
@@ -234,21 +234,6 @@ impl<K: Extension> Proof<K> {
         (self.u, self.v) = (u, v);
     }
 
-    /// The claim about products, times a coin that comes after the first fold's message. It leaves
-    /// the entries of the gates as they are, which are not there yet.
-    fn join(&mut self, coins: &mut Prg) {
-        if self.statement.products.is_empty() {
-            return;
-        }
-        self.draws(Draw::Lambda);
-        let lambda = match self.defences.stand(Defence::Join) {
-            true => K::points(coins, 1)[0],
-            false => K::ONE,
-        };
-        K::times_plus(&mut self.u, lambda, &[]);
-        self.claims[0] = self.claims[0].add(lambda.mul(self.later));
-    }
-
     /// The entries `(u*, 0)` and `(0, v*)`.
     fn hide(&mut self) {
         let hides = self.defences.stand(Defence::Hiding);
@@ -287,17 +272,23 @@ impl<K: Extension> Run for Proof<K> {
             }
             self.gated = Gated::Blocks(theta);
         }
-        let entries = statement.entries + 2;
+        let entries = statement.linear.entries.iter().sum::<usize>() + 2;
         self.u.reserve(if self.knows_u() { entries } else { 0 });
         self.v.reserve(if self.knows_v() { entries } else { 0 });
-        for product in &statement.products {
+        let joins = Joins::of(&statement.linear.entries);
+        self.joins = joins.claims();
+        for product in &statement.linear.products {
             self.draws(Draw::Compression);
+            let known = (self.role, self.defences);
+            let radix = 1 << product.place();
+            let mut all = self.joins.iter_mut();
+            let join = all.find(|join| join.radix == radix);
+            let join = join.expect("the statement counts the entries of its products");
             let vectors = [&mut self.u, &mut self.v];
-            let claim = product.compress(&mut coins, self.role, self.defences, vectors);
-            self.later = self.later.add(claim);
+            join.add(product.as_ref(), &mut coins, known, vectors);
         }
-        if statement.gates.is_none() {
-            self.claims = vec![self.later];
+        if statement.gates.is_none() && !joins.cut() {
+            self.claims = self.joins.drain(..).map(|join| join.claim).collect();
             self.hide();
         }
     }
@@ -315,7 +306,8 @@ impl<K: Extension> Run for Proof<K> {
             .expect("the prover has the source");
         let masks = K::random(right, fold.dealt());
         let products = self.products(fold);
-        let dealt = fold.coefficients(products);
+        let mut dealt = fold.coefficients(products);
+        dealt.extend(self.joins.iter().flat_map(Join::coefficients));
         let shares: Vec<K> = dealt.iter().zip(masks).map(|(p, m)| p.sub(m)).collect();
         K::to_wire(&shares)
     }
@@ -338,17 +330,25 @@ impl<K: Extension> Run for Proof<K> {
         let fold = self.folds.pop().expect("there is a fold");
         self.draws(Draw::Point);
         let point = fold.point(coins, self.defences);
+        let joins = std::mem::take(&mut self.joins);
+        joins.iter().for_each(|_| self.draws(Draw::Lambda));
+        let lambdas = lambdas(coins, fold.joins, self.defences);
         if self.role != ProofRole::Prover {
             let dealt = std::mem::take(&mut self.coefficients);
-            self.claims = vec![fold.claim(dealt, &self.claims, &point)];
+            let joined: Vec<K> = joins.iter().map(|join| join.claim).collect();
+            self.claims = vec![fold.claim(dealt, &self.claims, &joined, (&point, &lambdas))];
+        }
+        let cut = joins.iter().any(|join| join.radix > 1);
+        for (join, lambda) in joins.into_iter().zip(lambdas) {
+            join.fold(self.role, point[0], lambda, [&mut self.u, &mut self.v]);
         }
         match std::mem::replace(&mut self.gated, Gated::Nothing) {
             Gated::Blocks(theta) => {
-                self.join(coins);
                 let folded = Folded::new(theta, fold.factors(&point));
                 self.gated = Gated::Portions(folded, Vec::new());
                 self.hide();
             }
+            Gated::Nothing if cut => self.hide(),
             Gated::Portions(folded, written) => self.write_out(fold, &folded, written, point[0]),
             Gated::Nothing => {
                 self.u = match self.knows_u() {

@@ -27,7 +27,7 @@ use super::defences::{Defence, Defences};
 use super::fold::schedule;
 use super::gates::{Gates, Pending, ProofRole, Terms, Verified};
 use super::open::DIGEST;
-use super::products::{Compress, Product};
+use super::products::{Compress, Linear, Product, count};
 use super::proof::{Proof, Run, Statement};
 use super::proof_portions::Span;
 use super::{Checks, LIMIT};
@@ -84,15 +84,17 @@ impl<R: Ring> Checks<R> {
     pub(super) fn proofs(&mut self) -> Proofs {
         let pending = std::mem::replace(&mut self.pending, Pending::new());
         let mut proofs = Proofs::default();
-        let entries = pending.products.iter().map(Product::size).sum();
+        let mut entries = pending.entries;
+        let sizes = pending.products.iter().map(Product::size);
+        sizes.for_each(|size| count(&mut entries, size));
         let boxed = |product| Box::new(product) as Box<dyn Compress<Galois<R>>>;
         let products = pending.products.into_iter().map(boxed).collect();
-        self.queue::<Binary>(&mut proofs, pending.bits, Vec::new(), 0);
-        self.queue::<Tower<R::Field>>(&mut proofs, pending.residues, Vec::new(), 0);
+        self.queue::<Binary>(&mut proofs, pending.bits, Linear::none());
+        self.queue::<Tower<R::Field>>(&mut proofs, pending.residues, Linear::none());
         let narrow = pending.narrow_residues;
-        self.queue::<Tower<<u32 as Ring>::Field>>(&mut proofs, narrow, Vec::new(), 0);
-        self.queue::<Integer>(&mut proofs, pending.integers, Vec::new(), 0);
-        self.queue::<Galois<R>>(&mut proofs, pending.words, products, entries);
+        self.queue::<Tower<<u32 as Ring>::Field>>(&mut proofs, narrow, Linear::none());
+        self.queue::<Integer>(&mut proofs, pending.integers, Linear::none());
+        self.queue::<Galois<R>>(&mut proofs, pending.words, Linear { products, entries });
         proofs
     }
 
@@ -107,43 +109,38 @@ impl<R: Ring> Checks<R> {
     fn verify_residues<S: Ring>(&mut self, rss: &mut Replicated) -> Result<(), Error> {
         let gates = std::mem::take(<Residues<S> as Verified<R>>::ledger(&mut self.pending));
         let mut proofs = Proofs::default();
-        self.queue::<Tower<S::Field>>(&mut proofs, gates, Vec::new(), 0);
+        self.queue::<Tower<S::Field>>(&mut proofs, gates, Linear::none());
         self.verify(rss, proofs)
     }
 
-    /// Makes the proofs for what was multiplied in one domain, over its extension. `products` go with the first, and
-    /// add `entries` to its vectors.
+    /// Makes the proofs for what was multiplied in one domain, over its extension; matrix products and
+    /// convolutions go with the first.
     fn queue<K: Extension>(
         &mut self,
         proofs: &mut Proofs,
         gates: Vec<Gates<K::Base>>,
-        products: Vec<Box<dyn Compress<K>>>,
-        entries: usize,
+        linear: Linear<K>,
     ) {
         let (both, one): (Vec<_>, Vec<_>) = gates.into_iter().partition(|g| g.terms == Terms::Both);
         let terms = [(Terms::Both, both), (Terms::One, one)].into_iter();
         let spans = terms.flat_map(|(terms, gates)| Span::<K>::all(terms, gates));
         let mut spans: Vec<_> = spans.map(Some).collect();
-        if spans.is_empty() && !products.is_empty() {
+        if spans.is_empty() && linear.entries.iter().any(|n| *n > 0) {
             spans.push(None);
         }
-        let mut products = Some((products, entries));
+        let mut linear = Some(linear);
         for gates in spans {
-            let (products, entries) = products.take().unwrap_or_default();
+            let linear = linear.take().unwrap_or_else(Linear::none);
             if self.generators.counts() {
                 let span = gates.as_ref().map(|span| (span.terms, span.gates()));
                 let (terms, n) = span.unwrap_or((Terms::Both, 0));
-                let folds = schedule::<K>(terms, n, entries);
+                let folds = schedule::<K>(terms, n, &linear.entries);
                 for side in [&mut proofs.own, &mut proofs.next, &mut proofs.prev] {
                     side.push(Box::new(Counted::new::<K>(folds.clone())));
                 }
                 continue;
             }
-            let statement = Rc::new(Statement {
-                gates,
-                products,
-                entries,
-            });
+            let statement = Rc::new(Statement { gates, linear });
             let proof =
                 |role, sources| Box::new(Proof::new(role, &statement, sources, self.defences));
             proofs

@@ -94,7 +94,7 @@ fn curious_parties_have_no_verifications() {
         choices: 5,
         quotients: 5,
         products: 5,
-        entries: 6,
+        entries: [6; 6],
     };
     let cost = FalconCost::<u64>::new(falcon::Options::default());
     let cost = cost.online(&Call::Verify(waiting));

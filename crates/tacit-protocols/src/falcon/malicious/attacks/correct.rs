@@ -7,8 +7,9 @@ use tacit_net::testing::adversary::{Strategy, Wires};
 use super::super::coins::{COIN, Coin};
 use super::super::defences::{Defence, Defences};
 use super::shadow::{Correction, correct};
+use super::spoil::Spoil;
 use super::steps::{COINS, SHARES};
-use super::workloads::{ALL, Spoil, Workload};
+use super::workloads::{ALL, Workload};
 use super::{BUSY, Ended, LONG, PATIENCE, Tally, WAITING, against, ended, tally};
 use crate::falcon::PARTIES;
 
@@ -165,19 +166,25 @@ fn known<R: Ring>(kind: &Workload, without: Option<Defence>, runs: u64) -> Tally
     })
 }
 
-/// What the products' claim is off by, taken from a coefficient of the first fold.
+/// What the products' claim is off by, taken from a coefficient of the gates' first fold. Of long products, which deal
+/// coefficients of their own, the other way: what the gates' claim, coefficient 1 of 0 to 2, is off by is taken from
+/// the products' coefficient 1, which follows the two that are dealt of the gates.
 fn before_the_join<R: Ring>(kind: &Workload, without: Option<Defence>, runs: u64) -> Tally {
+    let (steps, place) = match kind.long {
+        true => (Spoil::GATES, 3),
+        false => (Spoil::PRODUCTS, 0),
+    };
     tally(runs, BUSY, |seed| {
         one::<R>(Prover {
             spoil: Spoil {
                 cheater: kind.prover(seed, without),
-                steps: Spoil::PRODUCTS,
+                steps,
                 seed,
                 cancels: false,
             },
             correction: Some(Correction {
                 fold: 1,
-                place: 0,
+                place,
                 knows: false,
             }),
             ..prover(kind, without, seed)

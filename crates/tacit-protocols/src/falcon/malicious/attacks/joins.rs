@@ -8,8 +8,9 @@ use std::sync::Mutex;
 use tacit_net::testing::adversary::{Strategy, Wires};
 
 use super::super::coins::Draw;
+use super::spoil::Spoil;
 use super::steps::{OPENINGS, SHARES};
-use super::workloads::{ALL, Spoil, Workload};
+use super::workloads::{ALL, Workload};
 use super::{LONG, against};
 
 const SPEC: &str = include_str!("../../../../../../docs/spec/falcon.md");

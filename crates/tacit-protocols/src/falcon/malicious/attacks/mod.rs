@@ -4,6 +4,7 @@
 //! | file | the cheater |
 //! |---|---|
 //! | `workloads.rs` | the programs whose verifications are attacked |
+//! | `spoil.rs` | which messages a cheater changes |
 //! | `shadow.rs` | what a prover knows its claims to be off by |
 //! | `correct.rs` | sends wrong products and corrects its proof by what it has learnt |
 //! | `withhold.rs` | keeps its input back from one verifier until it has a coin from the other |
@@ -19,6 +20,7 @@ mod joins;
 mod network;
 mod root;
 mod shadow;
+mod spoil;
 mod workloads;
 /// The steps that attackers look for, by their names.
 mod steps {

@@ -10,6 +10,7 @@ use super::super::Checks;
 use super::super::coins::Coin;
 use super::super::defences::Defences;
 use super::super::gates::Pending;
+use super::super::joins::lambdas;
 use super::super::proof::{Proof, Run};
 use super::super::verify::{active, begin_all, fold_all};
 use crate::keys::Pair;
@@ -124,27 +125,25 @@ fn correct_one<K: Units>(
 ) -> Option<Part> {
     let len = proof.dealt_len();
     let proof = proof.any().downcast_mut::<Proof<K>>()?;
-    let (fold, claims, later) = proof.off_by()?;
-    let joins = later.is_some();
-    let (point, lambda) = match points {
+    let (fold, claims, joined) = proof.off_by()?;
+    let (point, lambdas) = match points {
         None => (
             fold.point(&mut Prg::new(Coin::default()), Defences::default()),
-            K::ONE,
+            vec![K::ONE; joined.len()],
         ),
         Some(prg) => {
             let point = fold.point(prg, Defences::default());
-            let lambda = if joins { K::points(prg, 1)[0] } else { K::ZERO };
-            (point, lambda)
+            (point, lambdas(prg, fold.joins, Defences::default()))
         }
     };
     let mut change = vec![K::ZERO; fold.dealt()];
     if let Some(place) = correction.place.checked_rem(change.len()) {
-        let off = fold
-            .claim(change.clone(), &claims, &point)
-            .add(lambda.mul(later.unwrap_or(K::ZERO)));
-        let (mut here, none) = (change.clone(), vec![K::ZERO; claims.len()]);
+        let at = (&point[..], &lambdas[..]);
+        let off = fold.claim(change.clone(), &claims, &joined, at);
+        let mut here = change.clone();
+        let [none, alone] = [&claims, &joined].map(|all| vec![K::ZERO; all.len()]);
         here[place] = K::ONE;
-        let factor = fold.claim(here, &none, &point);
+        let factor = fold.claim(here, &none, &alone, at);
         change[place] = K::ZERO.sub(off).mul(factor.inverse());
     }
     Some((

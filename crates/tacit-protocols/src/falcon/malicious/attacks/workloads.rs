@@ -9,22 +9,23 @@ use super::super::defences::Defence;
 use super::super::gates::{Gates, Pending, Terms, Verified};
 use super::super::products::Product;
 use super::super::proof_portions::portion;
+use super::spoil::Spoil;
 use crate::Error;
 use crate::bilinear::Bilinear;
 use crate::falcon::domain::Residues;
 use crate::falcon::{Falcon, PARTIES};
 use crate::keys::Pair;
 use crate::machine::{Audience, Machine};
-use crate::message::{Encoding, Message};
+use crate::message::Message;
 use crate::replicated::{Booleans, Domain, Rss, Words};
 
-const BITS: &str = "attack: bits";
-const RESIDUES: &str = "attack: residues";
-const NARROW: &str = "attack: narrow residues";
-const WORDS: &str = "attack: words";
-const PRODUCT: &str = "attack: product";
-const FIRST: &str = "falcon inject: first product";
-const SECOND: &str = "falcon inject: second product";
+pub(super) const BITS: &str = "attack: bits";
+pub(super) const RESIDUES: &str = "attack: residues";
+pub(super) const NARROW: &str = "attack: narrow residues";
+pub(super) const WORDS: &str = "attack: words";
+pub(super) const PRODUCT: &str = "attack: product";
+pub(super) const FIRST: &str = "falcon inject: first product";
+pub(super) const SECOND: &str = "falcon inject: second product";
 
 /// What a program multiplies before its verification, in elements.
 #[derive(Clone, Copy, Default)]
@@ -39,6 +40,8 @@ pub(super) struct Workload {
     pub alone: usize,
     /// Whether there are a matrix product and a convolution.
     pub products: bool,
+    /// Whether there are some whose inner dimension is cut.
+    pub long: bool,
     /// Whether the result is saved and loaded, as between training steps.
     pub loads: bool,
 }
@@ -51,11 +54,12 @@ const NOTHING: Workload = Workload {
     words: 0,
     alone: 0,
     products: false,
+    long: false,
     loads: false,
 };
 
 /// Every kind of verification.
-pub(super) const ALL: [Workload; 9] = [
+pub(super) const ALL: [Workload; 11] = [
     Workload {
         name: "gates only",
         words: 70,
@@ -70,6 +74,19 @@ pub(super) const ALL: [Workload; 9] = [
         name: "gates and products",
         words: 70,
         products: true,
+        ..NOTHING
+    },
+    Workload {
+        name: "long products only",
+        products: true,
+        long: true,
+        ..NOTHING
+    },
+    Workload {
+        name: "gates and long products",
+        words: 70,
+        products: true,
+        long: true,
         ..NOTHING
     },
     Workload {
@@ -149,7 +166,42 @@ fn operands<D: Domain>(seed: u8, n: usize) -> [D::Vec; 2] {
     [0, 1].map(|which| D::draw(&mut Prg::new([2 * seed + which; 16]), n))
 }
 
+/// Products whose inner dimension is cut into blocks, of which the last one is filled up, beside one of which it is not.
+fn long_maps() -> [Bilinear; 3] {
+    let conv = Conv2d {
+        batch: 1,
+        channels: 65,
+        height: 9,
+        width: 8,
+        filters: 1,
+        kernel: [8, 8],
+        stride: [1, 1],
+        pad: [0; 4],
+        dilation: [1, 1],
+        groups: 1,
+    };
+    let each = MatMul {
+        m: 1,
+        k: 4099,
+        n: 1,
+    };
+    [
+        Bilinear::BatchMatMul(BatchMatMul { batch: 2, each }),
+        Bilinear::Conv2d(conv),
+        maps()[0],
+    ]
+}
+
 impl Workload {
+    /// The linear layers of the program.
+    pub fn maps(&self) -> Vec<Bilinear> {
+        match (self.products, self.long) {
+            (false, _) => Vec::new(),
+            (true, false) => maps().into(),
+            (true, true) => long_maps().into(),
+        }
+    }
+
     /// The program, one party's part. A cheater that spoils messages goes on with the products that
     /// it has claimed in them.
     pub fn run<R: Ring>(&self, machine: &mut Falcon<R>, lies: &Spoil) -> Result<Results, Error> {
@@ -164,7 +216,7 @@ impl Workload {
             lies.keep::<R, Words<R>>(machine, SECOND, &mut alone);
         }
         let mut all = vec![words, alone];
-        for map in maps().iter().filter(|_| self.products) {
+        for map in &self.maps() {
             let [x, w] = [(5, map.left()), (6, map.right())]
                 .map(|(seed, n)| shared::<R, Words<R>>(machine, seed, n));
             let ([x, _], [w, _]) = (x?, w?);
@@ -199,7 +251,7 @@ impl Workload {
         let mut words = [a.mul(&b), carried.words_of()]
             .map(Buffer::into_vec)
             .concat();
-        for map in maps().iter().filter(|_| self.products) {
+        for map in &self.maps() {
             let [x, _] = operands::<Words<R>>(5, map.left());
             let [w, _] = operands::<Words<R>>(6, map.right());
             let mut z = vec![R::ZERO; map.outputs()];
@@ -250,7 +302,7 @@ impl Workload {
                 right: Integers::of_words(&Buffer::<R>::zeros(self.alone)),
             });
         }
-        for map in maps().iter().filter(|_| self.products) {
+        for map in &self.maps() {
             let (x, w, z) = (map.left(), map.right(), map.outputs());
             let zeros = |n| [(); 2].map(|()| Buffer::zeros(n)).into();
             let error = spoil.error::<Words<R>>(PRODUCT, z);
@@ -319,91 +371,6 @@ fn shared<R: Ring, D: Domain>(
         machine.rss.share_input::<D>(message, owner, n, own)
     };
     Ok([input(0)?, input(1)?])
-}
-
-/// Which messages about products a cheater changes, and at which element.
-#[derive(Clone)]
-pub(super) struct Spoil {
-    pub cheater: usize,
-    pub steps: &'static [&'static str],
-    pub seed: u64,
-    /// Whether the next element, after the last the first, is off by the opposite.
-    pub cancels: bool,
-}
-
-impl Spoil {
-    /// Element-wise products.
-    pub const GATES: &[&str] = &[BITS, RESIDUES, NARROW, WORDS, FIRST, SECOND];
-    /// Nothing.
-    pub const NONE: Spoil = Spoil {
-        cheater: 0,
-        steps: &[],
-        seed: 0,
-        cancels: false,
-    };
-    /// Linear layers.
-    pub const PRODUCTS: &[&str] = &[PRODUCT];
-
-    /// What is added to a message of `n` elements: a random element at one place, not 0, and its opposite at another
-    /// if errors cancel.
-    pub fn error<D: Domain>(&self, step: &str, n: usize) -> D::Vec {
-        if n == 0 || !self.steps.contains(&step) {
-            return D::zeros(n);
-        }
-        let mut seed = [7; 16];
-        seed[..8].copy_from_slice(&self.seed.to_le_bytes());
-        let mut prg = Prg::new(seed);
-        let at = self.seed as usize % n;
-        loop {
-            let one = D::draw(&mut prg, 1);
-            if D::write(&one) != D::write(&D::zeros(1)) {
-                let alone = |at| D::concat(&[&D::zeros(at), &one, &D::zeros(n - at - 1)]);
-                let mut error = alone(at);
-                if self.cancels {
-                    D::sub_assign(&mut error, &alone((at + 1) % n));
-                }
-                return error;
-            }
-        }
-    }
-
-    /// A message with its error, if it is to be spoiled.
-    pub fn apply<R: Ring>(&self, step: &str, payload: Vec<u8>, kind: &Workload) -> Vec<u8> {
-        match step {
-            BITS => self.add::<Booleans>(step, payload, kind.bits),
-            RESIDUES => self.add::<Residues<R>>(step, payload, kind.residues),
-            NARROW => self.add::<Residues<u32>>(step, payload, kind.narrow),
-            WORDS | FIRST | SECOND | PRODUCT => {
-                let n = payload.len() / size_of::<R>();
-                self.add::<Words<R>>(step, payload, n)
-            }
-            _ => payload,
-        }
-    }
-
-    /// Where a message of words by bits exceeds the ring with its error; `None` of every other message.
-    pub fn wraps<R: Ring>(&self, step: &str, payload: &[u8]) -> Option<Bits> {
-        if ![FIRST, SECOND].contains(&step) {
-            return None;
-        }
-        let n = payload.len() / size_of::<R>();
-        let z = Words::<R>::read(payload, n).expect("the cheater's program sends words");
-        Some(z.exceeds(&self.error::<Words<R>>(step, n)))
-    }
-
-    /// Lets the cheater hold the product that it has claimed.
-    fn keep<R: Ring, D: Domain>(&self, machine: &Falcon<R>, step: &str, z: &mut Rss<D::Vec>) {
-        if machine.rss.party.id() == self.cheater {
-            let error = self.error::<D>(step, D::len(&z.own));
-            D::add_assign(&mut z.own, &error);
-        }
-    }
-
-    fn add<D: Domain>(&self, step: &str, payload: Vec<u8>, n: usize) -> Vec<u8> {
-        let mut z = D::read(&payload, n).expect("the cheater's program sends elements");
-        D::add_assign(&mut z, &self.error::<D>(step, n));
-        D::write(&z)
-    }
 }
 
 impl Workload {

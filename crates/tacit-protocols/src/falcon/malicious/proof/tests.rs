@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::super::gates::Gates;
-use super::super::products::Product;
+use super::super::products::{Compress, Product};
 use super::super::proof_portions::{Shape, portion};
 use super::*;
 use crate::bilinear::Bilinear;
+use crate::call::RADICES;
 use crate::replicated::Rss;
 use tacit_algebra::extension::{
     Binary, F11, F19, F37, F67, Galois, Integer, Integers, Tower, size_of_ring,
@@ -14,15 +15,11 @@ use tacit_algebra::extension::{
 use tacit_algebra::{BatchMatMul, Bits, Buffer, Conv2d, MatMul, Ring, prime};
 
 impl<K: Extension> Proof<K> {
-    /// Of a left verifier's end of a proof about errors alone: the next fold, and the claims; that of
-    /// products if it joins after this fold.
-    pub(in super::super) fn off_by(&self) -> Option<(Fold, Vec<K>, Option<K>)> {
-        let joins = matches!(self.gated, Gated::Blocks(_)) && !self.statement.products.is_empty();
-        Some((
-            self.next()?,
-            self.claims.clone(),
-            joins.then_some(self.later),
-        ))
+    /// Of a left verifier's end of a proof about errors alone: the next fold, and the claims; those of
+    /// products that join after this fold.
+    pub(in super::super) fn off_by(&self) -> Option<(Fold, Vec<K>, Vec<K>)> {
+        let joined = self.joins.iter().map(|join| join.claim).collect();
+        Some((self.next()?, self.claims.clone(), joined))
     }
 }
 
@@ -61,8 +58,7 @@ fn prove<K: Extension>(
     let statement = |recorded| {
         Rc::new(Statement::<K> {
             gates: Span::all(gates.terms, recorded).pop(),
-            products: Vec::new(),
-            entries: 0,
+            linear: Linear::none(),
         })
     };
     let own = statement(cut::<K>(gates, Rss::clone));
@@ -176,7 +172,10 @@ fn check<K: Extension>(
             );
         }
         // In a fold of one part nothing is dealt.
-        let folds = schedule::<K>(terms, n, 0).into_iter().rev().enumerate();
+        let folds = schedule::<K>(terms, n, &[0; RADICES])
+            .into_iter()
+            .rev()
+            .enumerate();
         let hops = folds.filter(|(_, fold)| fold.dealt() > 0);
         for (hop, place) in hops.flat_map(|(hop, _)| [(hop, 0.0), (hop, 0.5)]) {
             let spoiled = prove::<K>(&gates, 3, all, |now, message| {
@@ -386,10 +385,18 @@ fn errors_of_outputs_do_not_cancel() {
 fn the_error_is_below_two_to_the_minus_40() {
     /// The factors of a coin, and what the folds add.
     fn degrees<K: Extension>(terms: Terms, gates: usize, entries: usize) -> f64 {
-        let folds = schedule::<K>(terms, gates, entries);
-        let degrees: usize = folds.iter().map(|fold| fold.degree()).sum();
+        let degrees = |joined| -> usize {
+            let folds = schedule::<K>(terms, gates, &joined);
+            folds.iter().map(|fold| fold.degree()).sum()
+        };
         let factors = if entries > 0 { 3 } else { 2 };
-        (degrees + factors) as f64
+        let of_radix = |i| {
+            let mut joined = [0; RADICES];
+            joined[i] = entries;
+            degrees(joined)
+        };
+        let most = (0..RADICES).map(of_radix).max();
+        (most.expect("there is a radix") + factors) as f64
     }
     let tower = (48.4f64).exp2() - 1.0;
     let sizes = |terms| {
