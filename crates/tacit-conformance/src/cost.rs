@@ -8,8 +8,8 @@ use tacit_protocols::machine::{BatchMatMul, Bilinear, CostModel, KeyBits, MatMul
 use tacit_protocols::math::{Format, FunctionKind, Span};
 
 /// Makes one call of the given size on values that everybody knows, with the right operand that
-/// was fixed for it.
-pub fn perform(machine: &mut Erased, call: &Call, fixed: Option<Handle>) -> Result<(), Error> {
+/// was made reusable for it.
+pub fn perform(machine: &mut Erased, call: &Call, reused: Option<Handle>) -> Result<(), Error> {
     let ring = machine.ring_bits();
     let mut secret = |n: usize, bits: Option<u32>| {
         let x = machine.constant(&vec![1; n]);
@@ -25,15 +25,15 @@ pub fn perform(machine: &mut Erased, call: &Call, fixed: Option<Handle>) -> Resu
             let x = secret(n, None)?;
             machine.reveal(&x, to).map(drop)
         }
-        Call::Fix { n } => {
+        Call::Reusable { n } => {
             let x = secret(n, None)?;
-            machine.fix(x).map(drop)
+            machine.reusable(x).map(drop)
         }
         Call::Product {
             map, trunc, bits, ..
         } => {
             let x = secret(map.left(), bits.map(|bits| bits[0]))?;
-            let y = match fixed {
+            let y = match reused {
                 Some(y) => y,
                 None => secret(map.right(), bits.map(|bits| bits[1]))?,
             };
@@ -80,11 +80,11 @@ pub fn perform(machine: &mut Erased, call: &Call, fixed: Option<Handle>) -> Resu
     }
 }
 
-/// The operand that a product says is fixed, which is done before any material is made.
-fn fix(machine: &mut Erased, call: &Call) -> Result<Option<Handle>, Error> {
+/// The right operand that a product reuses, made reusable before any material is made.
+fn reusable(machine: &mut Erased, call: &Call) -> Result<Option<Handle>, Error> {
     let Call::Product {
         map,
-        fixed: Some(_),
+        reused: Some(_),
         known_to,
         bits,
         ..
@@ -94,7 +94,7 @@ fn fix(machine: &mut Erased, call: &Call) -> Result<Option<Handle>, Error> {
     };
     let bits = bits.map_or(machine.ring_bits(), |bits| bits[1]);
     let n = map.right();
-    machine.prepare(&[Call::Fix { n }])?;
+    machine.prepare(&[Call::Reusable { n }])?;
     machine.party().set_layer("before");
     let mut w = machine.constant(&vec![1; n]);
     if let Some(owner) = *known_to {
@@ -103,7 +103,7 @@ fn fix(machine: &mut Erased, call: &Call) -> Result<Option<Handle>, Error> {
         w = machine.resize(&w, 0, bits)?;
         w = machine.known(w, owner);
     }
-    machine.fix(w).map(Some)
+    machine.reusable(w).map(Some)
 }
 
 /// The cost that the meters saw: hops of the slowest party, bytes of each.
@@ -129,14 +129,14 @@ pub fn declared_equals_metered(s: &dyn Subject, call: Call) {
             machine.cost_model().offline(&calls),
             machine.cost_model().online(&call),
         );
-        let fixed = fix(machine, &call)?;
+        let reused = reusable(machine, &call)?;
         machine.prepare(&calls)?;
         machine.party().set_layer(if calls.len() > 1 {
             "before"
         } else {
             "measured"
         });
-        perform(machine, &call, fixed)?;
+        perform(machine, &call, reused)?;
         let meter = machine.party().meter();
         let offline = meter.total(Phase::Offline);
         let layer = meter
@@ -169,7 +169,7 @@ pub fn every_call(n: usize) -> Vec<Call> {
         },
         Call::elementwise(n, 0),
         Call::elementwise(n, 5),
-        Call::Fix { n },
+        Call::Reusable { n },
         Call::product(Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }), 4),
         Call::product(
             Bilinear::BatchMatMul(BatchMatMul {
@@ -180,14 +180,14 @@ pub fn every_call(n: usize) -> Vec<Call> {
         ),
         Call::Product {
             map: Bilinear::MatMul(MatMul { m: 3, k: n, n: 2 }),
-            fixed: Some(0),
+            reused: Some(0),
             known_to: Some(0),
             trunc: 4,
             bits: None,
         },
         Call::Product {
             map: Bilinear::Elementwise(n),
-            fixed: Some(0),
+            reused: Some(0),
             known_to: None,
             trunc: 0,
             bits: None,

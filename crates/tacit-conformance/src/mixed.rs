@@ -55,7 +55,7 @@ fn products(s: &dyn Subject, bits: [u32; 3], known_to: Option<usize>) {
     let expected: Vec<i64> = expected.into_iter().map(|v| v as i64).collect();
     let product = Call::Product {
         map,
-        fixed: None,
+        reused: None,
         known_to,
         trunc: 0,
         bits: Some([bits[0], bits[1], bits[2], bits[2]]),

@@ -96,8 +96,8 @@ pub enum Call {
         /// Who learns them.
         to: Audience,
     },
-    /// `fix` of `n` elements.
-    Fix {
+    /// `reusable` of `n` elements.
+    Reusable {
         /// Elements.
         n: usize,
     },
@@ -105,8 +105,8 @@ pub enum Call {
     Product {
         /// Which product, with its sizes.
         map: Bilinear,
-        /// The right operand's number among those fixed so far, if it is one of them.
-        fixed: Option<usize>,
+        /// The right operand's number among the reusable operands so far, if it is one of them.
+        reused: Option<usize>,
         /// Who knows the right operand, if `known` was told.
         known_to: Option<usize>,
         /// Bits truncated.
@@ -199,7 +199,7 @@ impl Call {
     pub const fn product(map: Bilinear, trunc: u32) -> Call {
         Call::Product {
             map,
-            fixed: None,
+            reused: None,
             known_to: None,
             trunc,
             bits: None,
@@ -288,9 +288,10 @@ impl Call {
             | Call::Select { n, .. }
             | Call::Maxpool { windows: n, .. }
             | Call::Function { n, .. } => Some(n),
-            Call::Product { .. } | Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => {
-                None
-            }
+            Call::Product { .. }
+            | Call::Input { .. }
+            | Call::Reusable { .. }
+            | Call::Verify { .. } => None,
         }
     }
 }

@@ -31,20 +31,20 @@ pub(crate) fn count(parties: usize, program: impl Fn(Party) -> Result<Trace, Err
 pub(crate) fn online<M: Counts>(parties: usize, machine: impl Fn(Party) -> M, call: &Call) -> Cost {
     count(parties, |party| {
         let machine = &mut machine(party);
-        let (call, fixed) = fixed(machine, call)?;
+        let (call, reused) = reusable(machine, call)?;
         machine.prepare(&[call])?;
         machine.party().take_trace();
-        play(machine, &call, fixed)?;
+        play(machine, &call, reused)?;
         Ok(machine.party().take_trace())
     })
 }
 
-/// The call with its fixed operand, if it has one, as the first that is fixed.
-fn fixed<M: Counts>(machine: &mut M, call: &Call) -> Result<(Call, Option<M::Share>), Error> {
+/// The call with its reusable operand, if it has one, as the first that is reusable.
+fn reusable<M: Counts>(machine: &mut M, call: &Call) -> Result<(Call, Option<M::Share>), Error> {
     let mut call = *call;
     let Call::Product {
         map,
-        fixed: Some(at),
+        reused: Some(at),
         known_to,
         bits,
         ..
@@ -54,12 +54,16 @@ fn fixed<M: Counts>(machine: &mut M, call: &Call) -> Result<(Call, Option<M::Sha
     };
     *at = 0;
     let w = machine.blank(map.right(), bits.map(|bits| bits[1]), *known_to);
-    let w = machine.fix(w)?;
+    let w = machine.reusable(w)?;
     Ok((call, Some(w)))
 }
 
-/// Makes a call on shares without values; `fixed` is the right operand that was fixed for it, if any.
-pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) -> Result<(), Error> {
+/// Makes a call on shares without values; `reused` is the right operand that was made reusable for it, if any.
+pub fn play<M: Counts>(
+    machine: &mut M,
+    call: &Call,
+    reused: Option<M::Share>,
+) -> Result<(), Error> {
     match *call {
         Call::Input { owner, n } => {
             machine.input(owner, n, None)?;
@@ -68,9 +72,9 @@ pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) ->
             let x = machine.blank(n, None, None);
             machine.reveal(&x, to)?;
         }
-        Call::Fix { n } => {
+        Call::Reusable { n } => {
             let x = machine.blank(n, None, None);
-            machine.fix(x)?;
+            machine.reusable(x)?;
         }
         Call::Product {
             map,
@@ -81,7 +85,7 @@ pub fn play<M: Counts>(machine: &mut M, call: &Call, fixed: Option<M::Share>) ->
         } => {
             let x = machine.blank(map.left(), bits.map(|bits| bits[0]), None);
             let right = bits.map(|bits| bits[1]);
-            let w = fixed.unwrap_or_else(|| machine.blank(map.right(), right, known_to));
+            let w = reused.unwrap_or_else(|| machine.blank(map.right(), right, known_to));
             let bits = bits.map(|[.., product, result]| [product, result]);
             machine.linear(&x, &Operand::Secret(w), None, &map, trunc, bits)?;
         }

@@ -108,9 +108,9 @@ pub trait Machine: Sized {
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error>;
 
     /// Makes `x` cheap to be the right operand of many products, each of which then names it by
-    /// its number among all that were fixed. Where a protocol gains nothing, `x` itself. Local
-    /// maps of the result are no longer fixed.
-    fn fix(&mut self, x: Self::Share) -> Result<Self::Share, Error> {
+    /// its number among all reusable ones. Where a protocol gains nothing, `x` itself. Local
+    /// maps of the result are no longer reusable.
+    fn reusable(&mut self, x: Self::Share) -> Result<Self::Share, Error> {
         Ok(x)
     }
 

@@ -31,8 +31,8 @@ struct Noted {
     bits: Option<u32>,
     /// Who knows the numbers, if [`Machine::known`] was told.
     known_to: Option<usize>,
-    /// Its number among those fixed.
-    fixed: Option<usize>,
+    /// Its number among the reusable operands, if it is one.
+    reused: Option<usize>,
     /// The elements that are held as long as it is.
     _held: Option<Arc<Held>>,
 }
@@ -54,7 +54,7 @@ impl Noted {
     fn some(&self, n: usize) -> Self {
         Noted {
             n,
-            fixed: None,
+            reused: None,
             ..self.clone()
         }
     }
@@ -225,11 +225,11 @@ impl Machine for Recorder<'_> {
         Ok((to == Audience::All).then(|| vec![0; n]))
     }
 
-    fn fix(&mut self, x: Noted) -> Result<Noted, Error> {
-        self.push(Call::Fix { n: x.n });
-        self.notes.fixed += 1;
-        let fixed = Some(self.notes.fixed - 1);
-        Ok(Noted { fixed, ..x })
+    fn reusable(&mut self, x: Noted) -> Result<Noted, Error> {
+        self.push(Call::Reusable { n: x.n });
+        self.notes.reusable += 1;
+        let reused = Some(self.notes.reusable - 1);
+        Ok(Noted { reused, ..x })
     }
 
     fn known(&mut self, x: Noted, owner: usize) -> Noted {
@@ -296,7 +296,7 @@ impl Machine for Recorder<'_> {
         let widths = [self.width(x), self.width(w)];
         self.push(Call::Product {
             map: *map,
-            fixed: w.fixed,
+            reused: w.reused,
             known_to: w.known_to,
             trunc,
             bits: bits.map(|[product, result]| [widths[0], widths[1], product, result]),

@@ -30,7 +30,7 @@ mod tests {
     use crate::agreement::tests::graph;
     use crate::train::{Identity, TrainOptions};
     use tacit_nn::plan::{PlanOptions, plan};
-    use tacit_train::{Fixed, LayerSpec, Network};
+    use tacit_train::{FixedPoint, LayerSpec, Network};
 
     /// Whoever changes these changes what two versions agree on, and must raise the version.
     #[test]
@@ -52,7 +52,7 @@ mod tests {
             protocol: "shamir",
             choices: vec![("threshold", 1.into()), ("opening", "auto".into())],
             parties: 3,
-            fixed: Fixed {
+            fixed: FixedPoint {
                 bits: 61,
                 fraction: 20,
             },

@@ -59,7 +59,7 @@ impl CallKind {
             Call::Select { .. } => CallKind::Select,
             Call::Maxpool { .. } => CallKind::Maxpool,
             Call::Function { .. } => CallKind::Function,
-            Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => CallKind::Open,
+            Call::Input { .. } | Call::Reveal { .. } | Call::Reusable { .. } => CallKind::Open,
             Call::Verify { .. } => return None,
         })
     }

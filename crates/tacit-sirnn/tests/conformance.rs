@@ -212,9 +212,9 @@ fn declared_equals_metered_of_every_width() {
     let shape = MatMul { m: 2, k: 3, n: 4 };
     let span = Span { low: -3, high: 3 };
     for n in [1, 129, 1500] {
-        let product = |map, known_to, fixed| Call::Product {
+        let product = |map, known_to, reused| Call::Product {
             map,
-            fixed,
+            reused,
             known_to,
             trunc: 9,
             bits: Some([16, 12, 30, 16]),

@@ -14,7 +14,7 @@ use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Elementary, FunctionKind, Span};
 
 use crate::sgd::{LARGEST_RATE, RATE_BITS, Schedule, unit};
-use crate::{Error, Fixed};
+use crate::{Error, FixedPoint};
 
 /// The optimiser, as PyTorch's `Adam` has its options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,7 +96,7 @@ impl Adam {
 
     /// Refuses numbers that squares of gradients do not fit, and rates that become 0, in a training of so
     /// many epochs with mini-batches of so many items.
-    pub fn check_fixed(&self, fixed: Fixed, epochs: usize, batch: usize) -> Result<(), Error> {
+    pub fn check_fixed(&self, fixed: FixedPoint, epochs: usize, batch: usize) -> Result<(), Error> {
         if fixed.bits < FEWEST_BITS {
             let why = format!(
                 "the squares of gradients need {FEWEST_BITS} bits, and there are {}; take a larger ring, or sgd",
@@ -145,7 +145,7 @@ impl Adam {
     pub(crate) fn update(
         &self,
         machine: &mut Erased,
-        fixed: Fixed,
+        fixed: FixedPoint,
         moved: Moved,
         g: &Handle,
         (rate, batch, t): (f64, usize, usize),
@@ -184,7 +184,7 @@ impl Adam {
 }
 
 /// Fraction bits of a mean gradient.
-fn places(fixed: Fixed) -> u32 {
+fn places(fixed: FixedPoint) -> u32 {
     (fixed.bits - 14) / 2
 }
 
@@ -192,7 +192,7 @@ fn places(fixed: Fixed) -> u32 {
 /// comparisons and two truncations.
 fn clipped_mean(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     sum: &Handle,
     batch: usize,
 ) -> Result<Handle, Error> {

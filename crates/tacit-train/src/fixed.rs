@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// How numbers are written: `f` fraction bits of `bits`.
+/// The fixed-point format of all numbers of a training: how many bits they have, and how many of these are fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Fixed {
+pub struct FixedPoint {
     /// Bits of the ring or field.
     pub bits: u32,
     /// Fraction bits.
@@ -41,7 +41,7 @@ const LARGEST: f64 = 1024.0;
 /// Bits of a product above the point, its sign and a truncation's gap included.
 const HEADROOM: u32 = 12;
 
-impl Fixed {
+impl FixedPoint {
     /// `fraction` bits after the point over a ring of `bits`; a product must keep 12 bits before
     /// it.
     pub fn new(bits: u32, fraction: u32) -> Result<Self, Error> {
@@ -54,7 +54,7 @@ impl Fixed {
                 ),
             ));
         }
-        Ok(Fixed { bits, fraction })
+        Ok(FixedPoint { bits, fraction })
     }
 
     /// `value` in units of `2^-f`, rounded; of a number that is known to fit.
@@ -116,7 +116,7 @@ mod tests {
             (32, 10, 32.0),
             (61, 20, 512.0),
         ] {
-            let fixed = Fixed::new(bits, fraction).expect("valid");
+            let fixed = FixedPoint::new(bits, fraction).expect("valid");
             assert_eq!(fixed.limit(), limit);
             let limit = limit as f32;
             let below = limit.next_down();

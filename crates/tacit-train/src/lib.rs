@@ -50,7 +50,7 @@ mod step;
 pub use adam::Adam;
 pub use error::Error;
 pub use export::to_onnx;
-pub use fixed::{Beyond, Fixed};
+pub use fixed::{Beyond, FixedPoint};
 pub use import::from_graph;
 pub use layer::{Layer, Parameter, ParameterKind, Smooth};
 pub use layers::Coin;

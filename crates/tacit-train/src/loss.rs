@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Elementary, Function, FunctionKind, Logarithm, Span};
 
 use crate::layers::{row_sums, spread};
-use crate::{Error, Fixed};
+use crate::{Error, FixedPoint};
 
 /// A loss; of a batch it is the mean over the items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ impl Loss {
     pub(crate) fn gradient(
         self,
         machine: &mut Erased,
-        fixed: Fixed,
+        fixed: FixedPoint,
         z: &Handle,
         target: &Handle,
         [batch, classes]: [usize; 2],
@@ -41,7 +41,7 @@ impl Loss {
     pub(crate) fn scores(
         self,
         machine: &mut Erased,
-        fixed: Fixed,
+        fixed: FixedPoint,
         z: &Handle,
         target: &Handle,
         [batch, classes]: [usize; 2],
@@ -87,7 +87,7 @@ impl Scores {
     const DROPPED: u32 = 8;
 
     /// Reads what [`crate::Training::evaluate`] made of all batches together.
-    pub fn of(opened: &[i64], fixed: Fixed) -> Self {
+    pub fn of(opened: &[i64], fixed: FixedPoint) -> Self {
         let sum = opened.first().copied().unwrap_or_default();
         Scores {
             loss: sum as f64 * f64::from(Self::DROPPED).exp2() / fixed.one(),
@@ -108,7 +108,7 @@ struct Exponentials {
 /// A maximum of `classes` and an exponential of every element.
 fn exponentials(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     z: &Handle,
     [batch, classes]: [usize; 2],
 ) -> Result<Exponentials, Error> {
@@ -132,7 +132,7 @@ fn exponentials(
 /// element beside the exponentials.
 fn softmax(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     z: &Handle,
     [batch, classes]: [usize; 2],
 ) -> Result<Handle, Error> {

@@ -3,7 +3,7 @@
 use tacit_protocols::machine::{Erased, Handle};
 
 use crate::adam::Moved;
-use crate::{Adam, Error, Fixed, Sgd};
+use crate::{Adam, Error, FixedPoint, Sgd};
 
 /// An optimiser.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ impl Optimiser<'_> {
     }
 
     /// Refuses settings outside their ranges, or that do not fit the numbers.
-    pub fn check(&self, fixed: Fixed, epochs: usize, batch: usize) -> Result<(), Error> {
+    pub fn check(&self, fixed: FixedPoint, epochs: usize, batch: usize) -> Result<(), Error> {
         match self {
             Optimiser::Sgd(sgd) => {
                 sgd.check()?;
@@ -47,7 +47,7 @@ impl Optimiser<'_> {
     }
 
     /// The rate of an epoch that is really used: of SGD over the batch's size.
-    pub fn rate(&self, fixed: Fixed, epoch: usize, batch: usize) -> f64 {
+    pub fn rate(&self, fixed: FixedPoint, epoch: usize, batch: usize) -> f64 {
         match self {
             Optimiser::Sgd(sgd) => sgd.step_rate(fixed, epoch, batch).value(),
             Optimiser::Adam(adam) => adam.rate(epoch),
@@ -58,7 +58,7 @@ impl Optimiser<'_> {
     pub(crate) fn update(
         &self,
         machine: &mut Erased,
-        fixed: Fixed,
+        fixed: FixedPoint,
         (weight, velocity, square): (&mut Handle, &mut Handle, Option<&mut Handle>),
         g: &Handle,
         (epoch, batch, t): (usize, usize, usize),

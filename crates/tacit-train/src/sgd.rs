@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{Erased, Handle, Machine};
 
-use crate::{Error, Fixed};
+use crate::{Error, FixedPoint};
 
 /// The optimiser (as PyTorch's `SGD`): `v = momentum v + g + decay w`, `w -= rate v`, with `g` the
 /// mean gradient of a mini-batch.
@@ -110,7 +110,7 @@ impl Sgd {
 
     /// Refuses rates and decays that leave the ring, or become 0 in it, in a training of so many epochs
     /// with mini-batches of so many items.
-    pub fn check_fixed(&self, fixed: Fixed, epochs: usize, batch: usize) -> Result<(), Error> {
+    pub fn check_fixed(&self, fixed: FixedPoint, epochs: usize, batch: usize) -> Result<(), Error> {
         // Rates grow or fall from epoch to epoch, so these two are the largest and the smallest.
         for epoch in [0, epochs.saturating_sub(1)] {
             let rate = self.rate(epoch);
@@ -153,7 +153,7 @@ impl Sgd {
     }
 
     /// The rate of an epoch over a batch's size, in so few bits that the step stays in the ring.
-    pub(crate) fn step_rate(&self, fixed: Fixed, epoch: usize, batch: usize) -> Rate {
+    pub(crate) fn step_rate(&self, fixed: FixedPoint, epoch: usize, batch: usize) -> Rate {
         let rate = self.rate(epoch) / batch as f64;
         let most = (fixed.bits - 4 - fixed.fraction) as i32;
         let trunc = RATE_BITS
@@ -170,7 +170,7 @@ impl Sgd {
     pub(crate) fn update(
         &self,
         machine: &mut Erased,
-        fixed: Fixed,
+        fixed: FixedPoint,
         (weight, velocity): (&mut Handle, &mut Handle),
         g: &Handle,
         (rate, batch): (Rate, usize),
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn rates_are_kept_to_a_thousandth() {
-        let fixed = Fixed::new(64, 20).expect("valid");
+        let fixed = FixedPoint::new(64, 20).expect("valid");
         for rate in [1e-4, 0.01, 0.05, 0.3, 1.0] {
             for batch in [1, 100, 128] {
                 let sgd = Sgd {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn rates_that_leave_the_ring_or_become_0_are_refused() {
-        let fixed = Fixed::new(64, 20).expect("valid");
+        let fixed = FixedPoint::new(64, 20).expect("valid");
         let refused = |json: &str, epochs, batch| {
             let sgd: Sgd = serde_json::from_str(json).expect("reads");
             sgd.check().expect("one by one they are fine");

@@ -4,7 +4,7 @@ use tacit_protocols::machine::{Erased, Handle, Machine};
 use tacit_protocols::record::{Stage, stages_of};
 
 use crate::layers::{self, Mode, Saved};
-use crate::{Coin, Error, Fixed, Loss, Network, Optimiser};
+use crate::{Coin, Error, FixedPoint, Loss, Network, Optimiser};
 
 /// The calls that a program of this training makes, stage by stage: a layer's pass, the loss, an update.
 pub fn calls_by_stage<T>(
@@ -50,7 +50,7 @@ pub struct Training<'a> {
     /// The network.
     pub network: &'a Network,
     /// How numbers are written.
-    pub fixed: Fixed,
+    pub fixed: FixedPoint,
     /// The loss that the training minimises.
     pub loss: Loss,
     /// The optimiser.

@@ -1,4 +1,4 @@
-//! Matrix products and convolutions with secret, fixed and public operands.
+//! Matrix products and convolutions with secret, reusable and public operands.
 
 use super::*;
 
@@ -84,12 +84,12 @@ pub fn batched_products(s: &dyn Subject) {
 
 /// The calls of a product that is not truncated.
 fn linear_calls(public: bool, map: Bilinear) -> Vec<Call> {
-    let (fixed, trunc) = (None, 0);
+    let (reused, trunc) = (None, 0);
     match public {
         true => vec![],
         false => vec![Call::Product {
             map,
-            fixed,
+            reused,
             known_to: None,
             trunc,
             bits: None,

@@ -207,7 +207,7 @@ pub fn raw_summands_sent_to_the_assistant_leak(subject: &dyn Subject, look: Look
     let products = [
         Program::Saved,
         Program::Product,
-        Program::Fixed,
+        Program::Reused,
         Program::Known,
     ];
     for program in products.iter().chain([&Program::Relu]) {

@@ -30,7 +30,7 @@ pub enum Program {
     Conv,
     /// `mixed` calls over the ring: `product` and `resize`.
     Mixed,
-    Fixed,
+    Reused,
     Known,
     Truncate,
     Drelu,
@@ -68,7 +68,7 @@ pub const ALL: [Program; 21] = [
     Program::BatchMatMul,
     Program::Conv,
     Program::Mixed,
-    Program::Fixed,
+    Program::Reused,
     Program::Known,
     Program::Truncate,
     Program::Drelu,
@@ -108,7 +108,7 @@ impl Program {
     pub fn secrets(self) -> [&'static [i64]; 3] {
         match self {
             Program::Linear => [&[1, 4], &[2, 1], &[5, 0]],
-            Program::Saved | Program::Product | Program::Known | Program::Fixed => {
+            Program::Saved | Program::Product | Program::Known | Program::Reused => {
                 [&[2, 6], &[3, 4], &[1, 5]]
             }
             Program::ProductTruncated | Program::Mixed => [&[1, 4], &[2, 2], &[0, 3]],
@@ -134,9 +134,9 @@ impl Program {
 
     /// The calls for `n` samples of the owner's secrets over so many bits.
     fn calls(self, n: usize, bits: u32, owner: usize) -> Vec<Call> {
-        let product = |map, fixed, trunc| Call::Product {
+        let product = |map, reused, trunc| Call::Product {
             map,
-            fixed,
+            reused,
             known_to: None,
             trunc,
             bits: None,
@@ -147,7 +147,7 @@ impl Program {
             Program::Saved | Program::Product => vec![product(elementwise, None, 0)],
             Program::Known => vec![Call::Product {
                 map: elementwise,
-                fixed: None,
+                reused: None,
                 known_to: Some(owner),
                 trunc: 0,
                 bits: None,
@@ -155,7 +155,7 @@ impl Program {
             Program::ProductTruncated => vec![product(elementwise, None, 2)],
             Program::Mixed => vec![Call::Product {
                 map: elementwise,
-                fixed: None,
+                reused: None,
                 known_to: None,
                 trunc: 2,
                 bits: Some([bits; 4]),
@@ -164,7 +164,7 @@ impl Program {
             Program::MatMul => vec![product(Bilinear::MatMul(row_by_row(n)), None, 0)],
             Program::BatchMatMul => vec![product(Bilinear::BatchMatMul(pairs(n)), None, 0)],
             Program::Conv => vec![product(Bilinear::Conv2d(depthwise(n)), None, 0)],
-            Program::Fixed => vec![product(elementwise, Some(0), 0)],
+            Program::Reused => vec![product(elementwise, Some(0), 0)],
             Program::Drelu | Program::Compare => {
                 vec![Call::drelu(n).by(KEYS), Call::select(n)]
             }
@@ -205,9 +205,9 @@ impl Program {
     ) -> Result<Handle, Error> {
         let calls = |m: &Erased| lowered(&self.calls(n, m.ring_bits(), owner), m.cost_model());
         let row = |m: &mut Erased, i: usize| m.slice(x, i * n..(i + 1) * n);
-        if self == Program::Fixed {
+        if self == Program::Reused {
             let [a, b] = [row(m, 0), row(m, 1)];
-            let b = m.fix(b)?;
+            let b = m.reusable(b)?;
             let calls = calls(m)?;
             m.prepare(&calls)?;
             prepared();
@@ -299,7 +299,7 @@ impl Program {
                 let [largest, places] = math::maxpool_with_derivative(m, x, n, 4, KEYS)?;
                 Ok(m.concat(&[&largest, &places]))
             }
-            Program::Fixed => unreachable!("it fixes its weights before it prepares"),
+            Program::Reused => unreachable!("it makes its weights reusable before it prepares"),
         }
     }
 }

@@ -91,8 +91,8 @@ fn share_layer(
         first = machine.resize(&first, 0, widths.weights)?;
     }
     first = machine.known(first, roles.model_owner);
-    if layer.fixes_weights() {
-        first = machine.fix(first)?;
+    if layer.reuses_weights() {
+        first = machine.reusable(first)?;
     }
     Ok(Operands {
         factors: some(factors > 0, Operand::Secret(first)),

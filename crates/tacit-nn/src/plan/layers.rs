@@ -299,8 +299,8 @@ impl Layer {
     }
 
     /// Whether the layer's weights are the right operand of a product in every batch, so that it pays to
-    /// fix them.
-    pub(crate) fn fixes_weights(&self) -> bool {
+    /// make them reusable.
+    pub(crate) fn reuses_weights(&self) -> bool {
         let product = matches!(
             self.op,
             LayerOp::Conv { .. } | LayerOp::Linear { .. } | LayerOp::Lookup { .. }

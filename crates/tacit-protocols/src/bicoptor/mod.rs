@@ -32,7 +32,7 @@
 //! generators; `ubl/` and `rss/` turn shares into summands and back. Signs without a promise have no
 //! such common part: the holders' adder is `ubl/adder.rs`, the replicated one `replicated/adder.rs`. A
 //! product's call names its sizes, since the assistant multiplies the masks of the operands; an operand
-//! that every batch meets again, the weights, is opened under its mask once (`Machine::fix`) and named
+//! that every batch meets again, the weights, is opened under its mask once (`Machine::reusable`) and named
 //! by its number.
 
 mod drelu;

@@ -32,7 +32,7 @@ pub(super) fn wants_of(call: &Call, options: &Options) -> Vec<Want> {
         {
             vec![]
         }
-        Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
+        Call::Input { .. } | Call::Reveal { .. } | Call::Reusable { .. } => vec![],
         Call::Verify { .. } => vec![],
         Call::Product { .. } | Call::Truncate { .. } if !options.masks() => vec![],
         Call::Product { trunc: 0, .. } | Call::Truncate { trunc: 0, .. } => vec![],

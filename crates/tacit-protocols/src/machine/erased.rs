@@ -113,7 +113,7 @@ calls! {
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Made;
     fn constant(&mut self, values: &[i64]) -> Handle;
     fn reveal(&mut self, x: &Handle, to: Audience) -> Result<Option<Vec<i64>>, Error>;
-    fn fix(&mut self, x: Handle) -> Made;
+    fn reusable(&mut self, x: Handle) -> Made;
     fn known(&mut self, x: Handle, owner: usize) -> Handle;
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made;
     fn hand_out(&mut self, x: &Handle) -> Result<Vec<u8>, Error>;
@@ -212,8 +212,8 @@ impl<M: Hidden> Calls for M {
     fn reveal(&mut self, x: &Handle, to: Audience) -> Result<Option<Vec<i64>>, Error> {
         Machine::reveal(self, x.get(), to)
     }
-    fn fix(&mut self, x: Handle) -> Made {
-        Machine::fix(self, x.take()).map(Handle::new)
+    fn reusable(&mut self, x: Handle) -> Made {
+        Machine::reusable(self, x.take()).map(Handle::new)
     }
     fn known(&mut self, x: Handle, owner: usize) -> Handle {
         Handle::new(Machine::known(self, x.take(), owner))

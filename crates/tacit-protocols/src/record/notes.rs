@@ -24,8 +24,8 @@ pub(super) struct Notes {
     pub stages: Vec<Stage>,
     /// The elements that shares have now.
     pub level: Arc<Level>,
-    /// How many shares are fixed.
-    pub fixed: usize,
+    /// How many operands were made reusable.
+    pub reusable: usize,
 }
 
 impl Notes {

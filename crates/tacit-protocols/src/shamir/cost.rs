@@ -88,9 +88,9 @@ impl<F: Field> Counts for Shamir<F> {
 impl<F: Field> CostModel for ShamirCost<F> {
     fn online(&self, call: &Call) -> Cost {
         let mut call = *call;
-        if let Call::Product { fixed, .. } = &mut call {
+        if let Call::Product { reused, .. } = &mut call {
             // It is nothing to the protocol, and every layer has another.
-            *fixed = None;
+            *reused = None;
         }
         let parties = self.params.parties;
         self.calls.cost(call, |call| {

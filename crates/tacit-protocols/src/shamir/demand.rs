@@ -85,7 +85,7 @@ impl Params {
         match *call {
             Call::Input { .. }
             | Call::Reveal { .. }
-            | Call::Fix { .. }
+            | Call::Reusable { .. }
             | Call::Verify { .. }
             | Call::Truncate { trunc: 0, .. } => vec![],
             Call::Select { n, .. } => vec![Want::Product { n }],

@@ -58,7 +58,7 @@ impl Part {
 
     fn of(call: &Call, model: &dyn CostModel, bytes: f64) -> Option<Self> {
         let kind = CallKind::of(call, model)?;
-        if matches!(call, Call::Fix { .. }) && bytes == 0.0 {
+        if matches!(call, Call::Reusable { .. }) && bytes == 0.0 {
             return None;
         }
         let size = match call {
@@ -71,7 +71,7 @@ impl Part {
             | Call::Relu { n, .. }
             | Call::Select { n, .. }
             | Call::Input { n, .. }
-            | Call::Fix { n }
+            | Call::Reusable { n }
             | Call::Reveal { n, .. } => *n as f64,
             Call::Maxpool { windows, size, .. } => (windows * (size.saturating_sub(1))) as f64,
             Call::Verify { .. } => return None,

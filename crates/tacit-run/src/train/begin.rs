@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use tacit_protocols::machine::{Erased, Handle, Machine};
-use tacit_train::{Coin, Fixed, Network, State};
+use tacit_train::{Coin, FixedPoint, Network, State};
 use zeroize::Zeroizing;
 
 use super::TrainOptions;
@@ -21,7 +21,7 @@ pub(crate) struct Identity<'a> {
     /// The protocol's options by their keys, and their values.
     pub choices: Vec<(&'static str, Value)>,
     pub parties: usize,
-    pub fixed: Fixed,
+    pub fixed: FixedPoint,
     pub network: &'a Network,
     pub options: TrainOptions,
     /// The owners of the data, and how many items each brings.

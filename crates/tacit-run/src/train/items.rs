@@ -1,7 +1,7 @@
 //! Shared items, in pieces so that no vector holds all of them twice.
 
 use tacit_protocols::machine::{Erased, Handle, Machine};
-use tacit_train::Fixed;
+use tacit_train::FixedPoint;
 
 use super::Dataset;
 use super::agree::Part;
@@ -25,7 +25,7 @@ impl Items {
     /// Shares the parts, of which each owner knows its own; `of` picks items or targets.
     pub fn share(
         machine: &mut Erased,
-        fixed: Fixed,
+        fixed: FixedPoint,
         parts: &[Part],
         width: usize,
         of: impl for<'a> Fn(&Dataset<'a>) -> &'a [f32],

@@ -18,7 +18,7 @@ use std::path::Path;
 
 use tacit_net::memory;
 use tacit_nn::onnx::{self, ImportOptions};
-use tacit_train::{Coin, Fixed, Network, Training, from_graph, uniform};
+use tacit_train::{Coin, FixedPoint, Network, Training, from_graph, uniform};
 
 #[cfg(test)]
 pub(crate) use begin::Identity;
@@ -161,7 +161,7 @@ impl TrainOptions {
     }
 
     /// The terms of a training with these settings, and how its numbers are written.
-    fn terms(&self, settings: &Settings) -> Result<(Terms, Fixed), Error> {
+    fn terms(&self, settings: &Settings) -> Result<(Terms, FixedPoint), Error> {
         settings.check_no_prediction("run")?;
         let mut terms = Terms::new(settings, self.width()?, Default::default(), false)?;
         let (protocol, width) = (settings.protocol, terms.instance.width);
@@ -175,7 +175,7 @@ impl TrainOptions {
         Ok((terms, fixed))
     }
 
-    fn training<'a>(&'a self, network: &'a Network, fixed: Fixed) -> Training<'a> {
+    fn training<'a>(&'a self, network: &'a Network, fixed: FixedPoint) -> Training<'a> {
         Training {
             network,
             fixed,

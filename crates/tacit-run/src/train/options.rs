@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::signs::narrowest;
-use tacit_train::{Adam, Fixed, Loss, Network, Optimiser, Order, Placed, Sgd, named, names};
+use tacit_train::{Adam, FixedPoint, Loss, Network, Optimiser, Order, Placed, Sgd, named, names};
 
 use crate::job::MATERIAL_BYTES;
 use crate::systems::SIGNS;
@@ -198,7 +198,7 @@ impl TrainOptions {
     }
 
     /// The optimiser, checked for numbers that are written so.
-    pub(super) fn check_optimiser(&self, fixed: Fixed) -> Result<(), Error> {
+    pub(super) fn check_optimiser(&self, fixed: FixedPoint) -> Result<(), Error> {
         if self.adam.is_some() && self.sgd != Sgd::default() {
             let why = "there is sgd too; a training has one optimiser";
             return Err(Error::setting("adam", why));
@@ -218,8 +218,8 @@ impl TrainOptions {
         }
     }
 
-    pub(crate) fn fixed(&self, width: u32) -> Result<Fixed, Error> {
-        Ok(Fixed::new(width, self.fraction_bits)?)
+    pub(crate) fn fixed(&self, width: u32) -> Result<FixedPoint, Error> {
+        Ok(FixedPoint::new(width, self.fraction_bits)?)
     }
 
     /// Bits in which signs are taken over numbers of `width` bits.

@@ -7,7 +7,7 @@ use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Erased, Handle, Machine};
 use tacit_protocols::material_portions::MaterialPortions;
 use tacit_protocols::record::{Stage, noted};
-use tacit_train::{Fixed, Order, Scores, State, Training, calls_by_stage};
+use tacit_train::{FixedPoint, Order, Scores, State, Training, calls_by_stage};
 
 use super::agree::{Part, Parts};
 use super::begin::keep;
@@ -32,7 +32,7 @@ pub(super) fn train(
     mut party: Party,
     terms: &Terms,
     options: &TrainOptions,
-    fixed: Fixed,
+    fixed: FixedPoint,
     task: Task,
     trace: &mut Trace,
     observe: Observer,

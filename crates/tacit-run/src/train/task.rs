@@ -1,7 +1,7 @@
 //! Checks what a training is given before anybody is connected to. Values that the ring does not hold
 //! are refused, and not taken for others.
 
-use tacit_train::{Fixed, Loss};
+use tacit_train::{FixedPoint, Loss};
 
 use super::{Dataset, Task};
 use crate::Error;
@@ -11,7 +11,7 @@ const TARGETS_OFF: f32 = 1e-3;
 
 impl Task<'_> {
     /// Refuses data and weights that do not fit the network, or the numbers that it computes with.
-    pub(super) fn check(&self, parties: usize, loss: Loss, fixed: Fixed) -> Result<(), Error> {
+    pub(super) fn check(&self, parties: usize, loss: Loss, fixed: FixedPoint) -> Result<(), Error> {
         for (what, sets) in [("training data", self.train), ("test data", self.test)] {
             for set in sets {
                 self.check_sizes(set, parties)
@@ -47,7 +47,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    fn check_values(&self, set: &Dataset, loss: Loss, fixed: Fixed) -> Result<(), String> {
+    fn check_values(&self, set: &Dataset, loss: Loss, fixed: FixedPoint) -> Result<(), String> {
         let (inputs, outputs) = (self.network.inputs(), self.network.outputs());
         let owner = set.owner;
         for (what, values, width) in [("feature", set.x, inputs), ("target", set.target, outputs)] {
@@ -71,7 +71,7 @@ impl Task<'_> {
         Ok(())
     }
 
-    fn check_start(&self, fixed: Fixed) -> Result<(), String> {
+    fn check_start(&self, fixed: FixedPoint) -> Result<(), String> {
         let Some(start) = self.start else {
             return Ok(());
         };

@@ -77,8 +77,8 @@ impl SirnnCost {
     fn count(&self, call: &Call) -> Result<Tally, Error> {
         let mut machine = Sirnn::counting(self.0);
         match call {
-            // Owners keep their inputs, and nothing is fixed or verified.
-            Call::Input { .. } | Call::Fix { .. } | Call::Verify { .. } => {}
+            // Owners keep their inputs, and nothing is made reusable or verified.
+            Call::Input { .. } | Call::Reusable { .. } | Call::Verify { .. } => {}
             call => play(&mut machine, call, None)?,
         }
         Ok(machine.engine.tally())

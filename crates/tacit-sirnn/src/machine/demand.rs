@@ -73,7 +73,7 @@ impl Widths {
     fn steps_of(self, call: &Call) -> Vec<Step> {
         let of = |bits: Option<u32>| bits.unwrap_or(self.ring);
         match *call {
-            Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
+            Call::Input { .. } | Call::Reveal { .. } | Call::Reusable { .. } => vec![],
             Call::Verify { .. } => vec![],
             Call::Product {
                 map,

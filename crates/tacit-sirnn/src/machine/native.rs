@@ -84,7 +84,7 @@ impl Native {
 #[cfg(test)]
 mod tests {
     use tacit_algebra::vec;
-    use tacit_protocols::math::{Format as Fixed, Number, Span};
+    use tacit_protocols::math::{Format as RingFormat, Number, Span};
 
     use super::*;
     use crate::ot::ideal::counted;
@@ -119,7 +119,7 @@ mod tests {
             let theirs = vec::low_bits(&vec::sub(&x, &ours), from.bits);
             let shares = [ours, theirs].map(|values| Shared::new(from.bits, &values));
             for (kind, exact) in kinds {
-                let format = Fixed::new(64, from.fraction.max(to.fraction)).expect("it fits");
+                let format = RingFormat::new(64, from.fraction.max(to.fraction)).expect("it fits");
                 let function = Elementary::new(format, kind).between(from, to);
                 let native = Native::of(&function).expect("native");
                 let [a, b] = counted(|engine| native.apply(engine, &shares[engine.id()]));
@@ -143,7 +143,7 @@ mod tests {
     fn exponentials_hold_up_to_their_bound_and_above() {
         for (bits, fraction, high) in [(16, 11, 0), (16, 10, -2), (24, 16, -5), (64, 20, 0)] {
             let number = Number { bits, fraction };
-            let format = Fixed::new(64, fraction).expect("it fits");
+            let format = RingFormat::new(64, fraction).expect("it fits");
             let function = Elementary::new(format, FunctionKind::Exp { high });
             let (bound, end) = (i64::from(high) << fraction, 1i64 << (bits - 2));
             let below = (0..bits - 2).flat_map(|k| [bound - (1 << k), bound - (3 << k) / 2]);

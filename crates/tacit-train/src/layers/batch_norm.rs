@@ -11,7 +11,7 @@ use tacit_protocols::machine::{BatchMatMul, Bilinear, Erased, Handle, Machine, M
 use tacit_protocols::math::{Elementary, FunctionKind, Span};
 
 use super::{Gradients, Mode, Saved, channel_sums, spread};
-use crate::{Error, Fixed, Layer};
+use crate::{Error, FixedPoint, Layer};
 
 /// Variances plus epsilon lie below this power of two.
 const HIGH: i32 = 10;
@@ -31,7 +31,7 @@ pub(crate) struct Normal {
 /// channel an inverse square root and five truncations. Prediction: for every element one product.
 pub(super) fn forward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     (x, batch): (&Handle, usize),
     parameters: &mut [Handle],
     layer: &Layer,
@@ -84,7 +84,7 @@ pub(super) fn forward(
 /// `dx`, and the gradients of gamma and beta. For every element three products.
 pub(super) fn backward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     (normal, dy): (Normal, &Handle),
     gamma: &Handle,
     (layer, batch): (&Layer, usize),
@@ -112,7 +112,7 @@ pub(super) fn backward(
 /// The mean of every channel.
 fn means(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     x: &Handle,
     shape: [usize; 3],
 ) -> Result<Handle, Error> {
@@ -121,7 +121,11 @@ fn means(
 }
 
 /// A sum over `m`, by `round(2^f / m)`, with as many bits more as `m` has. 1 truncation.
-fn mean_of(machine: &mut Erased, fixed: Fixed, (sum, m): (Handle, usize)) -> Result<Handle, Error> {
+fn mean_of(
+    machine: &mut Erased,
+    fixed: FixedPoint,
+    (sum, m): (Handle, usize),
+) -> Result<Handle, Error> {
     let trunc = fixed.fraction.min(20) + m.ilog2().min(fixed.bits / 4);
     let factor = (f64::from(trunc).exp2() / m as f64).round() as i64;
     let scaled = machine.scale(&sum, factor);
@@ -131,7 +135,7 @@ fn mean_of(machine: &mut Erased, fixed: Fixed, (sum, m): (Handle, usize)) -> Res
 /// The mean of the squares of centred values. The sum keeps `2 f` fraction bits.
 fn variances(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     centred: &Handle,
     shape: [usize; 3],
 ) -> Result<Handle, Error> {
@@ -171,7 +175,7 @@ fn channel_products(
 /// truncation.
 fn followed(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     (running, lost): (&Handle, f64),
     (batch, gained): (&Handle, f64),
 ) -> Result<Handle, Error> {

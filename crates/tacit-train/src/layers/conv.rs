@@ -8,12 +8,12 @@ use tacit_protocols::machine::{Conv2d, Erased, Handle, Machine, Operand, PAD};
 
 use super::linear::operands;
 use super::{Gradients, channel_sums};
-use crate::{Error, Fixed};
+use crate::{Error, FixedPoint};
 
 /// `(conv(x, w) + b) >> f`.
 pub(super) fn forward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     x: &Handle,
     parameters: &[Handle],
     geometry: &ConvGeometry,
@@ -27,7 +27,7 @@ pub(super) fn forward(
 /// The gradients; that of the input where there is a `w` for it.
 pub(super) fn backward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     (x, dy): (&Handle, &Handle),
     w: Option<&Handle>,
     geometry: &ConvGeometry,
@@ -65,7 +65,7 @@ fn of(geometry: &ConvGeometry, batch: usize) -> Conv2d {
 /// `dx`. 1 convolution.
 fn of_input(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     dy: &Handle,
     w: &Handle,
     geometry: &ConvGeometry,

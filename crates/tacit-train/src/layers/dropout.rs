@@ -4,7 +4,7 @@
 use tacit_protocols::machine::{Erased, Handle, Machine, PAD};
 
 use super::smooth::scaled;
-use crate::{Error, Fixed};
+use crate::{Error, FixedPoint};
 
 /// What the parties have drawn together: which elements a training drops.
 pub type Coin = [u8; 32];
@@ -32,7 +32,7 @@ pub(crate) fn kept(coin: &Coin, [step, layer]: [usize; 2], n: usize, p: f64) -> 
 /// is no whole number.
 pub(super) fn apply(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     x: &Handle,
     kept: &[u32],
     p: f64,

@@ -4,12 +4,12 @@ use tacit_protocols::machine::{Erased, Handle, Machine, MatMul, Operand};
 
 use super::Gradients;
 use super::sums::{row_sums, transposed};
-use crate::{Error, Fixed};
+use crate::{Error, FixedPoint};
 
 /// `(x w + b) >> f` of `batch` x `inputs` items and weights of `inputs` x `outputs`.
 pub(super) fn forward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     x: &Handle,
     parameters: &[Handle],
     [m, k, n]: [usize; 3],
@@ -22,7 +22,7 @@ pub(super) fn forward(
 /// Weights, and a bias at the scale of a product.
 pub(super) fn operands(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     parameters: &[Handle],
 ) -> (Operand<Handle>, Option<Operand<Handle>>) {
     let bias = parameters
@@ -37,7 +37,7 @@ pub(super) fn operands(
 /// The gradients; that of the input where there is a `w` for it.
 pub(super) fn backward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     (x, dy): (&Handle, &Handle),
     w: Option<&Handle>,
     [m, k, n]: [usize; 3],

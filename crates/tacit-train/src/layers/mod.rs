@@ -12,7 +12,7 @@ mod sums;
 
 use tacit_protocols::machine::{Erased, Handle, Machine, Operand};
 
-use crate::{Error, Fixed, Layer};
+use crate::{Error, FixedPoint, Layer};
 
 pub use dropout::Coin;
 pub(crate) use dropout::kept;
@@ -60,7 +60,7 @@ pub(crate) enum Mode {
 pub(crate) fn forward(
     machine: &mut Erased,
     layer: &Layer,
-    fixed: Fixed,
+    fixed: FixedPoint,
     (xs, batch): (Vec<Handle>, usize),
     parameters: &mut [Handle],
     (mode, number): (Mode, usize),
@@ -127,7 +127,7 @@ pub(crate) fn forward(
 pub(crate) fn backward(
     machine: &mut Erased,
     layer: &Layer,
-    fixed: Fixed,
+    fixed: FixedPoint,
     (saved, dy, batch): (Saved, Handle, usize),
     parameters: &[Handle],
     wants: bool,

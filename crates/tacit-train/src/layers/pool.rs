@@ -9,7 +9,7 @@ use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, PAD};
 use tacit_protocols::pool::levels;
 
 use super::{Mode, Saved};
-use crate::{Error, Fixed};
+use crate::{Error, FixedPoint};
 
 /// The maximum of every window.
 pub(super) fn max_forward(
@@ -74,7 +74,7 @@ pub(super) fn max_backward(
 /// The mean of every window. 1 truncation.
 pub(super) fn mean_forward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     x: &Handle,
     pool: &Pool,
     batch: usize,
@@ -88,7 +88,7 @@ pub(super) fn mean_forward(
 /// The gradient shared by all places of a window. 1 truncation.
 pub(super) fn mean_backward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     dy: &Handle,
     pool: &Pool,
     batch: usize,
@@ -99,7 +99,12 @@ pub(super) fn mean_backward(
     Ok(scatter(machine, &taps, pool, batch))
 }
 
-fn divided(machine: &mut Erased, fixed: Fixed, x: &Handle, pool: &Pool) -> Result<Handle, Error> {
+fn divided(
+    machine: &mut Erased,
+    fixed: FixedPoint,
+    x: &Handle,
+    pool: &Pool,
+) -> Result<Handle, Error> {
     let factor = fixed.encode(1.0 / pool.window() as f64);
     let scaled = machine.scale(x, factor);
     Ok(machine.truncate(&scaled, fixed.fraction)?)

@@ -4,7 +4,7 @@ use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
 use tacit_protocols::math::{Elementary, FunctionKind};
 
 use super::{Mode, Saved};
-use crate::{Error, Fixed, Smooth};
+use crate::{Error, FixedPoint, Smooth};
 
 /// `ln(2 / sqrt pi)`, by which the slope of the error function is an exponential.
 const LN_SLOPE: f64 = 0.120_782_237_635_245_2;
@@ -12,7 +12,7 @@ const LN_SLOPE: f64 = 0.120_782_237_635_245_2;
 /// The function of every element. Sigmoid and tanh keep their value, the error function its argument.
 pub(super) fn forward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     function: Smooth,
     x: Handle,
 ) -> Result<(Handle, Saved), Error> {
@@ -33,7 +33,7 @@ pub(super) fn forward(
 /// function an exponential too.
 pub(super) fn backward(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     function: Smooth,
     (kept, dy): (&Handle, &Handle),
 ) -> Result<Handle, Error> {
@@ -67,7 +67,7 @@ pub(super) fn backward(
 /// `factor x + shift`: 1 truncation, none for a whole factor.
 pub(super) fn scaled(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     x: &Handle,
     (factor, shift): (f64, f64),
 ) -> Result<Handle, Error> {
@@ -90,7 +90,7 @@ pub(super) fn scaled(
 /// `x`, where it is negative times `slope`: a sign and 1 truncation.
 pub(super) fn leaky(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     x: &Handle,
     slope: f64,
     mode: Mode,
@@ -111,7 +111,7 @@ pub(super) fn leaky(
 /// `x` where the sign is that of no negative number, else `slope x`.
 pub(super) fn leaky_by(
     machine: &mut Erased,
-    fixed: Fixed,
+    fixed: FixedPoint,
     signs: &Handle,
     x: &Handle,
     slope: f64,

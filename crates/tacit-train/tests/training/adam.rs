@@ -19,7 +19,7 @@ fn with_rate(learning_rate: f64) -> Adam {
 
 /// The root of the mean square of the differences: a step has the rate's size however small its
 /// gradient is, so single weights may part where gradients are next to nothing.
-fn difference(fixed: Fixed, got: &[Vec<i64>], expected: &[Vec<f32>]) -> f32 {
+fn difference(fixed: FixedPoint, got: &[Vec<i64>], expected: &[Vec<f32>]) -> f32 {
     let pairs = got.iter().flatten().zip(expected.iter().flatten());
     let squares: Vec<f32> = pairs
         .map(|(got, expected)| (fixed.decode(*got) - expected).powi(2))
@@ -102,7 +102,7 @@ fn the_size_of_a_gradient_does_not_matter() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let fixed = |bits, fraction| Fixed::new(bits, fraction).expect("valid");
+    let fixed = |bits, fraction| FixedPoint::new(bits, fraction).expect("valid");
     let refused = |json: &str, fixed| {
         let adam: Adam = serde_json::from_str(json).expect("reads");
         let checked = Optimiser::Adam(&adam).check(fixed, 1, 128);

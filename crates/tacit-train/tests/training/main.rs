@@ -13,8 +13,8 @@ use tacit_protocols::lowered;
 use tacit_protocols::machine::{Audience, Call, Erased, Handle, Machine};
 use tacit_protocols::record::{Stage, noted};
 use tacit_train::{
-    Adam, Coin, Error, Fixed, LayerSpec, Loss, Network, Optimiser, Placed, Reference, Sgd, State,
-    Training, calls_by_stage, uniform,
+    Adam, Coin, Error, FixedPoint, LayerSpec, Loss, Network, Optimiser, Placed, Reference, Sgd,
+    State, Training, calls_by_stage, uniform,
 };
 
 const BATCH: usize = 6;
@@ -250,7 +250,7 @@ fn training<'a>(
 ) -> Training<'a> {
     Training {
         network,
-        fixed: Fixed::new(64, 20).expect("valid"),
+        fixed: FixedPoint::new(64, 20).expect("valid"),
         loss,
         optimiser: optimiser.into(),
         coin: COIN,
@@ -264,7 +264,7 @@ fn in_the_clear(training: &Training, case: &Case, steps: usize) -> Vec<Vec<i64>>
     train(&mut machine, training, case, steps).expect("trains")
 }
 
-fn largest_difference(fixed: Fixed, got: &[Vec<i64>], expected: &[Vec<f32>]) -> f32 {
+fn largest_difference(fixed: FixedPoint, got: &[Vec<i64>], expected: &[Vec<f32>]) -> f32 {
     let pairs = got.iter().flatten().zip(expected.iter().flatten());
     pairs
         .map(|(got, expected)| (fixed.decode(*got) - expected).abs())

@@ -77,17 +77,17 @@ fn weights_of_all_steps_are_shared_once() {
     // The products with the inputs, the bias behind the reset gate of the first step, those with
     // the state.
     assert_eq!(shared(&plan), [18 + 6, 2, 12 + 6]);
-    let fixed: Vec<_> = plan
+    let reused: Vec<_> = plan
         .calls(1, &ROLES)
         .expect("calls")
         .into_iter()
         .flat_map(|layer| layer.calls)
         .filter_map(|call| match call {
-            Call::Product { fixed, .. } => fixed,
+            Call::Product { reused, .. } => reused,
             _ => None,
         })
         .collect();
-    assert_eq!(fixed, [0, 1, 1, 1]);
+    assert_eq!(reused, [0, 1, 1, 1]);
 }
 
 fn graph_of_gru(nodes: Vec<NodeProto>) -> Graph {

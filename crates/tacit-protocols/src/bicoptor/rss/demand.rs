@@ -73,7 +73,9 @@ pub(super) fn wants_of<R: Ring>(call: &Call, options: &Options) -> Vec<Want> {
         _ => vec![Want::Truncate { n, trunc }],
     };
     match *call {
-        Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } | Call::Select { .. } => vec![],
+        Call::Input { .. } | Call::Reveal { .. } | Call::Reusable { .. } | Call::Select { .. } => {
+            vec![]
+        }
         Call::Verify { .. } => vec![],
         Call::Product { map, trunc, .. } => truncate(map.outputs(), trunc),
         Call::Truncate { n, trunc, .. } => truncate(n, trunc),

@@ -13,7 +13,7 @@ use tacit_net::Party;
 
 use super::adder::sign_stored;
 use super::demand::{Store, Want, wants_of};
-use super::share::Fixed;
+use super::share::Reusable;
 use super::{Share, Ubl};
 use crate::Cost;
 use crate::bicoptor::role::PartyRole;
@@ -39,7 +39,7 @@ impl<R: Ring> UblCost<R> {
             party,
             ahead: Ahead::default(),
             options: self.0,
-            fixed: Vec::new(),
+            reusable: Vec::new(),
             store: Store::new(),
             cost: UblCost::new(self.0),
         }
@@ -57,19 +57,19 @@ impl<R: Ring> Counts for Ubl<R> {
     }
 }
 
-/// The calls with the fixed operands that they name, numbered anew in their order, and these operands.
-fn operands<R>(calls: &[Call]) -> (Vec<Call>, Vec<Arc<Fixed<R>>>) {
+/// The calls with the reusable operands that they name, numbered anew in their order, and these operands.
+fn operands<R>(calls: &[Call]) -> (Vec<Call>, Vec<Arc<Reusable<R>>>) {
     let (mut calls, mut names, mut all) = (calls.to_vec(), BTreeMap::new(), Vec::new());
     for call in &mut calls {
         if let Call::Product {
             map,
-            fixed: Some(id),
+            reused: Some(id),
             ..
         } = call
         {
             *id = *names.entry(*id).or_insert_with(|| {
                 let (id, known) = (all.len(), Buffer::counted(map.right()));
-                all.push(Arc::new(Fixed { id, known }));
+                all.push(Arc::new(Reusable { id, known }));
                 id
             });
         }
@@ -85,8 +85,8 @@ impl<R: Ring> CostModel for UblCost<R> {
     fn offline(&self, calls: &[Call]) -> Cost {
         count(PARTIES, |party| {
             let mut machine = self.machine(party);
-            let (calls, fixed) = operands(calls);
-            machine.fixed = fixed;
+            let (calls, reusable) = operands(calls);
+            machine.reusable = reusable;
             machine.preprocess(&calls)?;
             Ok(machine.party().take_trace())
         })
@@ -103,12 +103,12 @@ impl<R: Ring> CostModel for UblCost<R> {
     fn stored(&self, call: &Call) -> u64 {
         let words = |n: usize| (n * size_of::<R>()) as u64;
         // What the holders know of it.
-        if let Call::Fix { n } = *call {
+        if let Call::Reusable { n } = *call {
             return words(n);
         }
         let of = |want: Want| match want {
-            Want::Product { map, fixed, trunc } => {
-                let right = if fixed.is_some() { 0 } else { map.right() };
+            Want::Product { map, reused, trunc } => {
+                let right = if reused.is_some() { 0 } else { map.right() };
                 let masks = if trunc == 0 { 1 } else { 3 };
                 words(map.left() + right + masks * map.outputs())
             }

@@ -24,10 +24,11 @@ const TRIPLE: Message<Words> = Message::new("bicoptor triple: deal product");
 /// Material for one step of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
-    /// A product, truncated under a mask unless `trunc` is 0; `fixed`: its right operand.
+    /// A product, truncated under a mask unless `trunc` is 0; `reused` is the number of its right operand, if that is
+    /// reusable.
     Product {
         map: Bilinear,
-        fixed: Option<usize>,
+        reused: Option<usize>,
         trunc: u32,
     },
     /// A truncation of `n` elements under a mask.
@@ -46,7 +47,7 @@ pub(super) enum Want {
 pub(super) struct Triple<R> {
     /// A holder's share of the mask of the left operand.
     pub a: Buffer<R>,
-    /// A holder's share of the mask of the right operand, unless that is fixed. For a ReLU the
+    /// A holder's share of the mask of the right operand, unless that is reusable. For a ReLU the
     /// assistant keeps the whole mask here.
     pub b: Buffer<R>,
     /// A share of the product of the masks, unless the truncation's mask stands for it.
@@ -98,17 +99,17 @@ pub(super) fn wants_of<R: Ring>(call: &Call, options: &Options) -> Vec<Want> {
         _ => trunc,
     };
     match *call {
-        Call::Input { .. } | Call::Reveal { .. } | Call::Fix { .. } => vec![],
+        Call::Input { .. } | Call::Reveal { .. } | Call::Reusable { .. } => vec![],
         Call::Verify { .. } => vec![],
         Call::Drelu { n, keys, .. } => match exact(n, keys) {
             Some(width) => vec![Want::Sign { n, width }, Want::Bit { n }],
             None => vec![],
         },
         Call::Product {
-            map, fixed, trunc, ..
+            map, reused, trunc, ..
         } => vec![Want::Product {
             map,
-            fixed,
+            reused,
             trunc: masked(trunc),
         }],
         Call::Truncate { n, trunc, .. } => match masked(trunc) {
@@ -117,7 +118,7 @@ pub(super) fn wants_of<R: Ring>(call: &Call, options: &Options) -> Vec<Want> {
         },
         Call::Select { n, .. } => vec![Want::Product {
             map: Bilinear::Elementwise(n),
-            fixed: None,
+            reused: None,
             trunc: 0,
         }],
         Call::Relu { n, keys, .. } => relu(n, keys),
@@ -138,11 +139,11 @@ impl<R: Ring> Ubl<R> {
     pub(super) fn preprocess(&mut self, calls: &[Call]) -> Result<(), Error> {
         check_plan::<R>(calls)?;
         check_windows::<R>(calls, &self.options)?;
-        self.check_fixed(calls)?;
+        self.check_reused(calls)?;
         let options = self.options;
         for want in calls.iter().flat_map(|call| wants_of::<R>(call, &options)) {
             let material = match want {
-                Want::Product { map, fixed, trunc } => self.triple(&map, fixed, trunc)?,
+                Want::Product { map, reused, trunc } => self.triple(&map, reused, trunc)?,
                 Want::Truncate { n, trunc } => {
                     let summand = self.role.random(n);
                     let mask = deal_mask(&mut self.role, &mut self.party, summand, trunc)?;
@@ -158,18 +159,18 @@ impl<R: Ring> Ubl<R> {
         Ok(())
     }
 
-    /// Refuses a plan with a right operand that was not fixed or that is of another size, at every
+    /// Refuses a plan with a right operand that was not made reusable or that is of another size, at every
     /// party alike.
-    fn check_fixed(&self, calls: &[Call]) -> Result<(), Error> {
+    fn check_reused(&self, calls: &[Call]) -> Result<(), Error> {
         for call in calls {
             if let Call::Product {
                 map,
-                fixed: Some(id),
+                reused: Some(id),
                 ..
             } = call
             {
-                let Some(operand) = self.fixed.get(*id) else {
-                    let call = format!("a product with operand {id}, which was not fixed,");
+                let Some(operand) = self.reusable.get(*id) else {
+                    let call = format!("a product with operand {id}, which was not made reusable,");
                     return Err(Error::NotPrepared { call });
                 };
                 map.check(map.left(), operand.known.len(), None)?;
@@ -185,15 +186,15 @@ impl<R: Ring> Ubl<R> {
     fn triple(
         &mut self,
         map: &Bilinear,
-        fixed: Option<usize>,
+        reused: Option<usize>,
         trunc: u32,
     ) -> Result<Material<R>, Error> {
         let a = self.role.random(map.left());
-        let b = match fixed {
+        let b = match reused {
             Some(_) => Buffer::default(),
             None => self.role.random(map.right()),
         };
-        let product = self.product_of_masks(map, &a, &b, fixed);
+        let product = self.product_of_masks(map, &a, &b, reused);
         let n = map.outputs();
         let (c, mask) = match trunc {
             0 => (self.role.deal(&mut self.party, TRIPLE, n, product)?, None),
@@ -223,14 +224,14 @@ impl<R: Ring> Ubl<R> {
         map: &Bilinear,
         a: &Buffer<R>,
         b: &Buffer<R>,
-        fixed: Option<usize>,
+        reused: Option<usize>,
     ) -> Buffer<R> {
         if let PartyRole::Holder { .. } = self.role {
             return Buffer::default();
         }
-        let b = match fixed {
+        let b = match reused {
             None => b,
-            Some(id) => &self.fixed[id].known,
+            Some(id) => &self.reusable[id].known,
         };
         let mut product = Buffer::zeros(map.outputs());
         map.add_product(&mut product, a, b);

@@ -1,7 +1,7 @@
 //! Products, matrix products and convolutions from triples by seeds (Bicoptor 2.0, Algorithm 8,
 //! preprocessing; docs/spec/bicoptor2.md, section 6).
 //!
-//! Differs from the usual triple: where the right operand is fixed, `w - b` was opened once and
+//! Differs from the usual triple: where the right operand is reusable, `w - b` was opened once and
 //! only the left operand is opened, whatever the number of batches.
 
 use tacit_algebra::{Buffer, Ring};
@@ -21,7 +21,7 @@ const OPEN_RIGHT: Message<Words> = Message::new("bicoptor multiply: open right o
 impl<R: Ring> Ubl<R> {
     /// `(x * w + bias) >> trunc` for any bilinear product.
     ///
-    /// Secret `w`: 1 hop, each holder sends the left operand's and, unless it is fixed, the right
+    /// Secret `w`: 1 hop, each holder sends the left operand's and, unless it is reusable, the right
     /// operand's elements; then the truncation. Public `w`: the truncation alone.
     pub(super) fn product(
         &mut self,
@@ -58,7 +58,7 @@ impl<R: Ring> Ubl<R> {
         let kind = self.options.truncation;
         let want = Want::Product {
             map: *map,
-            fixed: w.fixed().map(|f| f.id),
+            reused: w.reusable().map(|f| f.id),
             trunc: if kind == Truncation::SecureMl {
                 0
             } else {
@@ -93,14 +93,14 @@ impl<R: Ring> Ubl<R> {
         send(&mut self.party, peer, OPEN_LEFT, &d)?;
         let own = w.own();
         let mut opened = Buffer::default();
-        if w.fixed().is_none() {
+        if w.reusable().is_none() {
             opened = own.sub(&triple.b);
             send(&mut self.party, peer, OPEN_RIGHT, &opened)?;
         }
         let theirs = recv(&mut self.party, peer, OPEN_LEFT, d.len())?;
         d.add_assign(&theirs);
-        let e = match w.fixed() {
-            Some(fixed) => &fixed.known,
+        let e = match w.reusable() {
+            Some(reusable) => &reusable.known,
             None => {
                 let theirs = recv(&mut self.party, peer, OPEN_RIGHT, opened.len())?;
                 opened.add_assign(&theirs);

@@ -26,7 +26,7 @@ pub use cost::UblCost;
 pub use share::Share;
 
 use demand::{Material, Store, Want};
-use share::Fixed;
+use share::Reusable;
 
 /// One party's end of Bicoptor 2.0 over the ring `R`, UBL setting.
 pub struct Ubl<R: Ring> {
@@ -34,8 +34,8 @@ pub struct Ubl<R: Ring> {
     ahead: Ahead,
     role: PartyRole,
     options: Options,
-    /// The operands fixed so far.
-    fixed: Vec<Arc<Fixed<R>>>,
+    /// The operands made reusable so far.
+    reusable: Vec<Arc<Reusable<R>>>,
     store: Store<R>,
     cost: UblCost<R>,
 }
@@ -57,7 +57,7 @@ impl<R: Ring> Ubl<R> {
             party,
             ahead: Ahead::default(),
             options,
-            fixed: Vec::new(),
+            reusable: Vec::new(),
             store: Store::new(),
             cost: UblCost::new(options),
         })
@@ -129,8 +129,8 @@ impl<R: Ring> Machine for Ubl<R> {
         self.reveal_to(x, to)
     }
 
-    fn fix(&mut self, x: Share<R>) -> Result<Share<R>, Error> {
-        self.fix_operand(x)
+    fn reusable(&mut self, x: Share<R>) -> Result<Share<R>, Error> {
+        self.make_reusable(x)
     }
 
     fn save(&self, x: &Share<R>) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! 2-out-of-2 sharing: input, opening, operands that are fixed (docs/spec/bicoptor2.md, sections 1,
+//! 2-out-of-2 sharing: input, opening, operands that are reusable (docs/spec/bicoptor2.md, sections 1,
 //! 6 and 8).
 
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::replicated::Words;
 
 const INPUT: Message<Words> = Message::new("bicoptor input");
 const REVEAL: Message<Words> = Message::new("bicoptor reveal");
-const FIX: Message<Words> = Message::new("bicoptor fix: open masked operand");
+const OPEN_MASKED: Message<Words> = Message::new("bicoptor fix: open masked operand");
 
 /// A party's share: a summand at the holders, nothing at the assistant.
 #[derive(Clone)]
 pub struct Share<R> {
     n: usize,
     own: Option<Buffer<R>>,
-    fixed: Option<Arc<Fixed<R>>>,
+    reusable: Option<Arc<Reusable<R>>>,
 }
 
-/// An operand `w` that was opened to the holders under a mask that the assistant knows.
-pub(super) struct Fixed<R> {
+/// A reusable operand: a `w` that was opened to the holders under a mask that the assistant knows.
+pub(super) struct Reusable<R> {
     /// Its number.
     pub id: usize,
     /// `w - b` at the holders, `b` at the assistant.
@@ -35,8 +35,8 @@ pub(super) struct Fixed<R> {
 
 impl<R: Ring> Share<R> {
     pub(super) fn new(n: usize, own: Option<Buffer<R>>) -> Self {
-        let fixed = None;
-        Share { n, own, fixed }
+        let reusable = None;
+        Share { n, own, reusable }
     }
 
     /// The number of elements.
@@ -49,9 +49,9 @@ impl<R: Ring> Share<R> {
         self.own.clone().unwrap_or_default()
     }
 
-    /// What a product with it needs, if it is fixed.
-    pub(super) fn fixed(&self) -> Option<&Fixed<R>> {
-        self.fixed.as_deref()
+    /// What a product with it needs, if it is reusable.
+    pub(super) fn reusable(&self) -> Option<&Reusable<R>> {
+        self.reusable.as_deref()
     }
 
     /// A local linear map to `n` elements.
@@ -165,16 +165,16 @@ impl<R: Ring> Ubl<R> {
 
     /// Opens `w - b` to the holders for a random `b` that the assistant knows, once for all
     /// products with `w`. 1 hop; each holder sends `n` elements.
-    pub(super) fn fix_operand(&mut self, mut w: Share<R>) -> Result<Share<R>, Error> {
+    pub(super) fn make_reusable(&mut self, mut w: Share<R>) -> Result<Share<R>, Error> {
         let b = self.role.random(w.n);
         let known = match &w.own {
-            Some(own) => open(&mut self.party, FIX, own.sub(&b))?,
+            Some(own) => open(&mut self.party, OPEN_MASKED, own.sub(&b))?,
             None => b,
         };
-        let id = self.fixed.len();
-        let fixed = Arc::new(Fixed { id, known });
-        self.fixed.push(fixed.clone());
-        w.fixed = Some(fixed);
+        let id = self.reusable.len();
+        let reusable = Arc::new(Reusable { id, known });
+        self.reusable.push(reusable.clone());
+        w.reusable = Some(reusable);
         Ok(w)
     }
 }

@@ -24,9 +24,9 @@ const ENTRIES: &str = "bicoptor drelu: masked entries";
 fn everything(m: &mut Erased) -> Result<(), Error> {
     let n = N;
     let map = Bilinear::Elementwise(n);
-    let fixed = Call::Product {
+    let product = Call::Product {
         map,
-        fixed: Some(0),
+        reused: Some(0),
         known_to: None,
         trunc: 0,
         bits: None,
@@ -38,7 +38,7 @@ fn everything(m: &mut Erased) -> Result<(), Error> {
         let share = m.input(owner, n, (id == owner).then_some(&[7; N][..]))?;
         x = m.add(&x, &share);
     }
-    let w = Operand::Secret(m.fix(x.clone())?);
+    let w = Operand::Secret(m.reusable(x.clone())?);
     m.prepare(&[
         Call::relu(n),
         Call::drelu(n),
@@ -48,7 +48,7 @@ fn everything(m: &mut Erased) -> Result<(), Error> {
         Call::select(n),
         Call::truncate(n, 3),
         Call::elementwise(n, 5),
-        fixed,
+        product,
     ])?;
     let exact = m.relu(&x, KeyBits::ALL)?;
     let bit = m.drelu(&exact, KeyBits::ALL)?;

@@ -1,10 +1,10 @@
 //! What only Bicoptor 2.0 promises, in both settings.
 
 mod faults;
-mod fixed;
 mod opening;
 mod privacy;
 mod refusals;
+mod reused;
 mod rows;
 mod signs;
 mod truncation;

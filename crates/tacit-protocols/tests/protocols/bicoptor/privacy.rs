@@ -127,7 +127,7 @@ fn nothing_of_a_product_depends_on_the_input() {
     for run in corrected(ALL_3, Program::Square) {
         hides(run, &same(&[0, -1, 3, 16, -128]));
     }
-    for run in corrected(ALL_3, Program::Fixed) {
+    for run in corrected(ALL_3, Program::Reused) {
         hides(run, &same(&[0, -1, 3, 16, -60]));
     }
     for program in [Program::Product, Program::Truncate] {

@@ -13,9 +13,9 @@ use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Opera
 
 #[test]
 fn material_of_another_size_or_for_another_call_is_none() {
-    let product = |n, fixed, trunc| Call::Product {
+    let product = |n, reused, trunc| Call::Product {
         map: Bilinear::Elementwise(n),
-        fixed,
+        reused,
         known_to: None,
         trunc,
         bits: None,
@@ -32,11 +32,11 @@ fn material_of_another_size_or_for_another_call_is_none() {
         in_both_settings::<u32>(Truncation::Aby3, |s| {
             let refused = run(s, |machine| {
                 let x = machine.constant(&[1, 2, 3, 4]);
-                machine.fix(x.clone())?;
+                machine.reusable(x.clone())?;
                 machine.prepare(plan)?;
                 Ok(machine.mul(&x, &Operand::Secret(x.clone()), 2).err())
             });
-            // Replicated shares need no triples and know no fixed operands.
+            // Replicated shares need no triples and know no reusable operands.
             let replicated = s.name().contains("Rss");
             for error in refused {
                 match error {
@@ -55,19 +55,19 @@ fn material_of_another_size_or_for_another_call_is_none() {
 
 /// Every party refuses alike, before anything is sent.
 #[test]
-fn an_operand_that_was_not_fixed_or_has_another_size_is_refused() {
+fn an_operand_that_was_not_made_reusable_or_has_another_size_is_refused() {
     let [ubl, _] = settings::<u32>(bicoptor_options(Truncation::Gap));
     for (id, n, words) in [(0, 4, ""), (1, 4, "operand 1"), (0, 5, "5")] {
         let plan = [Call::Product {
             map: Bilinear::Elementwise(n),
-            fixed: Some(id),
+            reused: Some(id),
             known_to: None,
             trunc: 0,
             bits: None,
         }];
         let refused = run(&ubl, |machine| {
             let x = machine.constant(&[1, 2, 3, 4]);
-            machine.fix(x)?;
+            machine.reusable(x)?;
             Ok(machine.prepare(&plan).err())
         });
         for error in refused {

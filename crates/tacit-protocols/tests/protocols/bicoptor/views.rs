@@ -31,7 +31,7 @@ pub enum Program {
     Truncate,
     Square,
     Product,
-    Fixed,
+    Reused,
     /// Not a protocol: opens the value.
     Leak,
 }
@@ -39,9 +39,9 @@ pub enum Program {
 impl Program {
     fn run(self, m: &mut Erased, x: Handle, keys: KeyBits) -> Result<(), Error> {
         let map = Bilinear::Elementwise(N);
-        let product = |fixed, trunc| Call::Product {
+        let product = |reused, trunc| Call::Product {
             map,
-            fixed,
+            reused,
             known_to: None,
             trunc,
             bits: None,
@@ -78,8 +78,8 @@ impl Program {
                 let one = m.constant(&[1; N]);
                 m.mul(&x, &Operand::Secret(one), 3)?;
             }
-            Program::Fixed => {
-                let w = m.fix(x.clone())?;
+            Program::Reused => {
+                let w = m.reusable(x.clone())?;
                 m.prepare(&[product(Some(0), 0), product(Some(0), 3)])?;
                 let w = Operand::Secret(w);
                 m.mul(&x, &w, 0)?;

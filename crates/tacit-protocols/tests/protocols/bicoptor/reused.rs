@@ -1,4 +1,4 @@
-//! Right operands that are fixed once and multiplied with many batches.
+//! Right operands that are made reusable once and multiplied with many batches.
 
 use super::settings;
 use crate::subjects::Tested;
@@ -20,7 +20,7 @@ fn product(s: &dyn Subject, x: &[i64], w: &[i64], bias: &[i64]) -> Vec<i64> {
     (0..x.len() / K * COLS).map(at).collect()
 }
 
-/// Two fixed matrices, each multiplied with batches of several sizes, in turns.
+/// Two reusable matrices, each multiplied with batches of several sizes, in turns.
 fn batches(s: &dyn Subject, trunc: u32) {
     let small = |seed, n| -> Vec<i64> { noise(seed, n).into_iter().map(|v| v % 90).collect() };
     let weights = [small(1, K * COLS), small(2, K * COLS)];
@@ -30,16 +30,19 @@ fn batches(s: &dyn Subject, trunc: u32) {
     let shape = |m| MatMul { m, k: K, n: COLS };
     let opened = run(s, |machine| {
         let id = machine.party().id();
-        machine.prepare(&[Call::Fix { n: K * COLS }, Call::Fix { n: K * COLS }])?;
-        let mut fixed = Vec::new();
+        machine.prepare(&[
+            Call::Reusable { n: K * COLS },
+            Call::Reusable { n: K * COLS },
+        ])?;
+        let mut reusable = Vec::new();
         for w in &weights {
             let w = machine.input(0, w.len(), (id == 0).then_some(&w[..]))?;
-            fixed.push(Operand::Secret(machine.fix(w)?));
+            reusable.push(Operand::Secret(machine.reusable(w)?));
         }
         let bias = Operand::Secret(machine.input(1, COLS, (id == 1).then_some(&bias[..]))?);
         let calls = rows.iter().enumerate().map(|(i, m)| Call::Product {
             map: Bilinear::MatMul(shape(*m)),
-            fixed: Some(i % 2),
+            reused: Some(i % 2),
             known_to: None,
             trunc,
             bits: None,
@@ -48,7 +51,7 @@ fn batches(s: &dyn Subject, trunc: u32) {
         let mut opened = Vec::new();
         for (i, x) in inputs.iter().enumerate() {
             let x = machine.input(2, x.len(), (id == 2).then_some(&x[..]))?;
-            let z = machine.matmul(&x, &fixed[i % 2], Some(&bias), shape(rows[i]), trunc)?;
+            let z = machine.matmul(&x, &reusable[i % 2], Some(&bias), shape(rows[i]), trunc)?;
             opened.push(machine.reveal(&z, Audience::All)?.expect("all hear"));
         }
         Ok(opened)
@@ -70,7 +73,7 @@ fn batches(s: &dyn Subject, trunc: u32) {
 }
 
 #[test]
-fn a_fixed_matrix_multiplies_many_batches() {
+fn a_reusable_matrix_multiplies_many_batches() {
     fn over<R: Tested>(trunc: u32) {
         for kind in [Truncation::Gap, Truncation::Aby3, Truncation::SecureMl] {
             // The large error of values of 17 bits is too likely over 32.
@@ -87,10 +90,10 @@ fn a_fixed_matrix_multiplies_many_batches() {
     }
 }
 
-/// A convolution with fixed filters gives what one with others gives, and what is made of a fixed
+/// A convolution with reusable filters gives what one with others gives, and what is made of a reusable
 /// operand by local maps is a usual operand again.
 #[test]
-fn fixed_filters_convolve_and_maps_of_them_are_not_fixed() {
+fn reusable_filters_convolve_and_maps_of_them_are_not_reusable() {
     fn check(s: &dyn Subject) {
         let conv = Conv2d {
             batch: 2,
@@ -105,9 +108,9 @@ fn fixed_filters_convolve_and_maps_of_them_are_not_fixed() {
             groups: 1,
         };
         let map = Bilinear::Conv2d(conv);
-        let call = |fixed| Call::Product {
+        let call = |reused| Call::Product {
             map,
-            fixed,
+            reused,
             known_to: None,
             trunc: 0,
             bits: None,
@@ -117,11 +120,11 @@ fn fixed_filters_convolve_and_maps_of_them_are_not_fixed() {
             let id = machine.party().id();
             let x = machine.input(0, x.len(), (id == 0).then_some(&x[..]))?;
             let w = machine.input(1, w.len(), (id == 1).then_some(&w[..]))?;
-            let fixed = machine.fix(w.clone())?;
-            let doubled = machine.scale(&fixed, 2);
+            let reusable = machine.reusable(w.clone())?;
+            let doubled = machine.scale(&reusable, 2);
             machine.prepare(&[call(Some(0)), call(None), call(None)])?;
             let mut all = Vec::new();
-            for filters in [fixed, w, doubled] {
+            for filters in [reusable, w, doubled] {
                 all.push(machine.conv2d(&x, &Operand::Secret(filters), None, &conv, 0)?);
             }
             let twice = machine.scale(&all[0], 2);
