@@ -26,7 +26,9 @@ pub struct Described {
 /// As much of a plan as a client uses.
 #[derive(Clone, Debug, Deserialize)]
 struct PlanDescription {
-    ring_bits: u32,
+    /// Bits of a number, in a ring or a field.
+    #[serde(rename = "ring_bits")]
+    element_bits: u32,
     inputs: Vec<Input>,
     outputs: Vec<Output>,
     opening: Opening,
@@ -92,7 +94,7 @@ impl Model {
         let refused = |why: &str| Refusal::Model(why.into());
         told.scheme.check()?;
         let plan = &told.plan;
-        if told.scheme.bits() != plan.ring_bits || told.scheme.parties() != told.parties {
+        if told.scheme.bits() != plan.element_bits || told.scheme.parties() != told.parties {
             return Err(refused("its plan and its sharing are of different rings"));
         }
         if told.input_fraction > 62 || told.output_fraction.is_some_and(|bits| bits > 62) {

@@ -10,7 +10,7 @@ use tacit_protocols::math::{Format, FunctionKind, Span};
 /// Makes one call of the given size on values that everybody knows, with the right operand that
 /// was made reusable for it.
 pub fn perform(machine: &mut Erased, call: &Call, reused: Option<Handle>) -> Result<(), Error> {
-    let ring = machine.ring_bits();
+    let ring = machine.element_bits();
     let mut secret = |n: usize, bits: Option<u32>| {
         let x = machine.constant(&vec![1; n]);
         machine.resize(&x, 0, bits.unwrap_or(ring))
@@ -92,7 +92,7 @@ fn reusable(machine: &mut Erased, call: &Call) -> Result<Option<Handle>, Error> 
     else {
         return Ok(None);
     };
-    let bits = bits.map_or(machine.ring_bits(), |bits| bits[1]);
+    let bits = bits.map_or(machine.element_bits(), |bits| bits[1]);
     let n = map.right();
     machine.prepare(&[Call::Reusable { n }])?;
     machine.party().set_layer("before");
@@ -253,7 +253,7 @@ fn row(s: &dyn Subject, name: &str) -> String {
         |span| FunctionKind::SquareRoot { span },
     ];
     let cells = run(s, |machine| {
-        let format = Format::new(machine.ring_bits(), 18)?;
+        let format = Format::new(machine.element_bits(), 18)?;
         let model = machine.cost_model();
         let cell = |kind: fn(Span) -> FunctionKind| {
             let of = |high: i32| cost(model, format, kind(Span { low: -high, high }));

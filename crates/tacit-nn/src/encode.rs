@@ -1,7 +1,7 @@
 //! From floats to ring elements and back. What does not fit is refused, never clamped.
 
 use crate::graph::{Graph, InputKind, Op};
-use crate::plan::{Layer, Plan, PlannedInput, Ranks, encode, numbers, rank, ranks_dropped, widest};
+use crate::plan::{Layer, Modulus, Plan, PlannedInput, Ranks, encode, rank, ranks_dropped};
 use crate::tail;
 
 /// An input or a weight that the plan cannot take.
@@ -56,13 +56,13 @@ pub enum EncodeError {
     /// A weight does not fit the ring or the field.
     #[error(
         "layer '{layer}': a weight needs more than the {}; use the {} or fewer fraction bits",
-        numbers(*.ring_bits), widest(*.ring_bits)
+        .modulus, .modulus.widest()
     )]
     Weight {
         /// The layer.
         layer: String,
-        /// Bits of the ring or the field.
-        ring_bits: u32,
+        /// What the plan computes modulo.
+        modulus: Modulus,
     },
     /// The plan was made for another model.
     #[error("the plan was made for another model: {0}")]
@@ -134,7 +134,7 @@ impl Plan {
         out: &mut Vec<i64>,
     ) -> Result<(), EncodeError> {
         let (limit, fraction) = (self.input_range(planned), self.number(0).fraction);
-        let (kind, dropped) = (planned.input.kind, ranks_dropped(self.ring_bits));
+        let (kind, dropped) = (planned.input.kind, ranks_dropped(self.modulus.bits()));
         for (at, &value) in part.iter().enumerate() {
             let refused = |takes: Option<String>| {
                 let input = match self.inputs.len() {
@@ -215,7 +215,7 @@ impl Plan {
         if !self.inputs.iter().any(|planned| planned.ranked) {
             return Ok(None);
         }
-        match Ranks::of(graph, self.ring_bits) {
+        match Ranks::of(graph, self.modulus.bits()) {
             Some(ranks) => Ok(Some(ranks)),
             None => Err(EncodeError::Model(
                 "it compares its inputs there, and does more with them here".into(),
@@ -225,7 +225,7 @@ impl Plan {
 
     /// The ranks of what inputs are compared with.
     fn thresholds(&self, op: &Op) -> LayerWeights {
-        let dropped = ranks_dropped(self.ring_bits);
+        let dropped = ranks_dropped(self.modulus.bits());
         let [_, terms] = op.weights();
         LayerWeights {
             factors: vec![],
@@ -241,7 +241,9 @@ impl Plan {
         op: &Op,
     ) -> Result<LayerWeights, EncodeError> {
         let [factors, terms] = op.weights();
-        let width = layer.widths.map_or(self.ring_bits, |widths| widths.weights);
+        let width = layer
+            .widths
+            .map_or(self.modulus.bits(), |widths| widths.weights);
         let term_bits = match op {
             Op::Affine(_) => fraction,
             _ => fraction + layer.trunc,
@@ -252,7 +254,7 @@ impl Plan {
                 let fits = (f64::from(v) * unit).round().abs() < bound;
                 let refused = || EncodeError::Weight {
                     layer: layer.name.clone(),
-                    ring_bits: self.ring_bits,
+                    modulus: self.modulus,
                 };
                 if fits {
                     Ok(encode(v.into(), bits))
@@ -264,7 +266,7 @@ impl Plan {
         };
         Ok(LayerWeights {
             factors: all(factors, layer.weight_bits, width)?,
-            terms: all(terms, term_bits, self.ring_bits)?,
+            terms: all(terms, term_bits, self.modulus.bits())?,
         })
     }
 

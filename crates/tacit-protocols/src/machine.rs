@@ -54,7 +54,7 @@ pub trait Machine: Sized {
     type Bits: Clone;
 
     /// Bits of the ring.
-    fn ring_bits(&self) -> u32;
+    fn element_bits(&self) -> u32;
     /// This party's identity, links and meters.
     fn party(&mut self) -> &mut Party;
     /// What of the program's material is not made yet.

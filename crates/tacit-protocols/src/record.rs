@@ -166,7 +166,7 @@ impl Machine for Recorder<'_> {
     type Share = Noted;
     type Bits = Noted;
 
-    fn ring_bits(&self) -> u32 {
+    fn element_bits(&self) -> u32 {
         self.bits
     }
 

@@ -24,11 +24,11 @@ pub fn room(all: &[Signs], keys: KeyBits) -> u32 {
 
 /// In how many bits exact signs of numbers of `bits` bits are taken by each of `all` that gains by it;
 /// the ring's bits if none gains.
-pub fn narrowest(all: &[Signs], bits: u32, ring_bits: u32) -> u32 {
+pub fn narrowest(all: &[Signs], bits: u32, element_bits: u32) -> u32 {
     let narrow = all.iter().filter_map(|signs| Some(signs.narrow?(bits)));
-    match narrow.max().unwrap_or(ring_bits) {
+    match narrow.max().unwrap_or(element_bits) {
         // What one of them needs may be more than another has exact signs of.
-        wider if bits < wider && wider < ring_bits => narrowest(all, wider, ring_bits),
-        found => found.min(ring_bits),
+        wider if bits < wider && wider < element_bits => narrowest(all, wider, element_bits),
+        found => found.min(element_bits),
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tacit_nn::graph::{Input, Output};
 use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{
-    Functions, KeyBitsChoice, Order, PlanOptions, Precision, Reveal, WIDTHS, numbers, plan,
+    Functions, KeyBitsChoice, MODULI, Modulus, Order, PlanOptions, Precision, Reveal, plan,
 };
 use tacit_nn::{Graph, Plan, reference};
 
@@ -106,7 +106,7 @@ pub struct Compiled {
     pub(crate) graph: Graph,
     pub(crate) plan: Plan,
     /// The plans for other widths, each made by the first run that needs it.
-    others: [OnceLock<Plan>; WIDTHS.len()],
+    others: [OnceLock<Plan>; MODULI.len()],
     /// The plan in which every tensor has a width of its own.
     mixed: OnceLock<Plan>,
     pub(crate) source: Source,
@@ -271,17 +271,17 @@ impl Compiled {
         protocol.check_key_bits(options.key_bits()?)?;
         let precision = options.precision_for(protocol);
         let has_widths = self.plan.input_widths.is_some();
-        if width == self.plan.ring_bits && precision.is_some() == has_widths {
+        if width == self.plan.modulus.bits() && precision.is_some() == has_widths {
             return Ok(&self.plan);
         }
-        let mut slots = WIDTHS.iter().zip(&self.others);
-        let of_width = slots.find(|(known, _)| **known == width);
+        let mut slots = MODULI.iter().zip(&self.others);
+        let of_width = slots.find(|(known, _)| known.bits() == width);
         let slot = match (precision, of_width) {
             (Some(_), _) => &self.mixed,
             (None, Some((_, slot))) => slot,
             (None, None) => {
                 let why = "models cannot be planned for it";
-                return Err(Error::setting(numbers(width), why));
+                return Err(Error::setting(Modulus::of_bits(width).to_string(), why));
             }
         };
         if let Some(plan) = slot.get() {
@@ -362,7 +362,7 @@ impl Source {
         Ok(plan(
             graph,
             &PlanOptions {
-                ring_bits: width,
+                modulus: Modulus::of_bits(width),
                 fraction_bits: options.fraction_bits,
                 precision,
                 public_model: options.public_model,

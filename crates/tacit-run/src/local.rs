@@ -15,7 +15,7 @@ pub(crate) fn local_terms(planned: Planned, settings: &Settings) -> Result<Terms
     let plan = planned.plan;
     let terms = Terms::new(
         settings,
-        Some(plan.ring_bits),
+        Some(plan.modulus.bits()),
         plan.order,
         plan.public_model,
     )?;

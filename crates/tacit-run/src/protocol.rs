@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
-use tacit_nn::plan::{KeyBitsChoice, is_field, numbers};
+use tacit_nn::plan::{KeyBitsChoice, Modulus};
 use tacit_protocols::signs::Signs;
 
 use crate::{Error, OptionSpec, Settings, protocols};
@@ -86,19 +86,20 @@ impl Protocol {
             None => Ok(self.default_width()),
             Some(width) if self.widths.contains(&width) => Ok(width),
             Some(width) => {
-                let names: Vec<_> = self.widths.iter().map(|&w| numbers(w)).collect();
+                let names: Vec<_> = self
+                    .widths
+                    .iter()
+                    .map(|&w| Modulus::of_bits(w).to_string())
+                    .collect();
                 let bits: Vec<_> = self.widths.iter().map(u32::to_string).collect();
-                let kind = match is_field(self.default_width()) {
-                    true => "field",
-                    false => "ring",
-                };
+                let kind = Modulus::of_bits(self.default_width()).kind();
                 let why = format!(
                     "{} computes in the {}; ask for one by --{kind} {} or {kind}=, or for none",
                     self.name,
                     names.join(" or the "),
                     bits.join("|")
                 );
-                Err(Error::setting(numbers(width), why))
+                Err(Error::setting(Modulus::of_bits(width).to_string(), why))
             }
         }
     }

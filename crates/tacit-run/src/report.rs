@@ -5,7 +5,7 @@ use std::iter::Sum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tacit_nn::Plan;
-use tacit_nn::plan::{Order, RANKING, numbers};
+use tacit_nn::plan::{Modulus, Order, RANKING};
 
 use crate::Error;
 use crate::instance::Instance;
@@ -266,7 +266,7 @@ impl Report {
                 .collect(),
             security: instance.security(),
             ring: instance.width,
-            numbers: numbers(instance.width),
+            numbers: Modulus::of_bits(instance.width).to_string(),
             fraction_bits: 0,
             truncation: instance.truncation(),
             order: Order::default().name().into(),

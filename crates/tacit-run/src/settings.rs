@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Map, Value};
 use tacit_net::LinkModel;
-use tacit_nn::plan::{Roles, WIDTHS, is_field};
+use tacit_nn::plan::{MODULI, Modulus, Roles};
 use tacit_protocols::machine::Audience;
 
 use crate::protocol::named;
@@ -150,9 +150,10 @@ pub fn asked_width(ring: Option<u32>, field: Option<u32>) -> Result<Option<u32>,
             return Err(Error::setting("ring and field", why));
         }
     };
-    let of_kind = WIDTHS
+    let of_kind = MODULI
         .into_iter()
-        .filter(|&w| is_field(w) == (what == "field"));
+        .filter(|modulus| modulus.kind() == what)
+        .map(Modulus::bits);
     if of_kind.clone().any(|width| width == bits) {
         return Ok(Some(bits));
     }

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use tacit_nn::plan::{MAX_ITEM_BYTES, Order, Reveal, Roles, is_field};
+use tacit_nn::plan::{MAX_ITEM_BYTES, Modulus, Order, Reveal, Roles};
 
 use crate::instance::Instance;
 use crate::protocol::text;
@@ -73,10 +73,7 @@ impl Terms {
     /// What must be the same at every party, by name.
     pub(crate) fn items(&self) -> Vec<(&'static str, String)> {
         let instance = &self.instance;
-        let numbers = match is_field(instance.width) {
-            true => "field",
-            false => "ring",
-        };
+        let numbers = Modulus::of_bits(instance.width).kind();
         let mut items = vec![
             ("version", env!("CARGO_PKG_VERSION").into()),
             ("protocol", instance.protocol.name.into()),

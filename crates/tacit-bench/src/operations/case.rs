@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tacit_algebra::Prg;
-use tacit_nn::plan::{KeyBitsChoice, Keys, numbers};
+use tacit_nn::plan::{KeyBitsChoice, Keys, Modulus};
 use tacit_protocols::machine::{Call, Conv2d, Erased, Handle, KeyBits, Machine, MatMul, Operand};
 use tacit_protocols::math::compare;
 use tacit_protocols::record::{calls_of, noted};
@@ -125,7 +125,7 @@ impl Case {
             .fraction_bits
             .unwrap_or(if width <= 32 { 12 } else { 18 });
         if !(1..width - 2).contains(&fraction) {
-            let why = format!("{fraction} do not fit the {}", numbers(width));
+            let why = format!("{fraction} do not fit the {}", Modulus::of_bits(width));
             return Err(Error::setting("fraction bits", why));
         }
         if options.paper_leakage && !matches!(op, Op::Pow | Op::Reciprocal | Op::Rsqrt) {
@@ -407,7 +407,7 @@ fn keys(op: Op, asked: Option<&str>, fraction: u32, width: u32) -> Result<KeyBit
             fraction: kept,
         } => {
             // Data are drawn within them.
-            let keys = Keys::fixed(integer, kept, fraction, SIGNS, width)?;
+            let keys = Keys::fixed(integer, kept, fraction, SIGNS, Modulus::of_bits(width))?;
             let width = keys.dropped + keys.kept + 1;
             Ok(Keys { width, ..keys }.into())
         }

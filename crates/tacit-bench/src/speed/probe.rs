@@ -355,7 +355,7 @@ impl Timed<'_> {
         level(machine.party())?;
         let phases = [Phase::Offline, Phase::Setup];
         let before = phases.map(|phase| Metered::phase(machine.party(), phase));
-        let calls = self.probe.recorded(machine.ring_bits())?;
+        let calls = self.probe.recorded(machine.element_bits())?;
         let calls = lowered(&calls, machine.cost_model())?;
         machine.prepare(&calls)?;
         let [offline, keys] =

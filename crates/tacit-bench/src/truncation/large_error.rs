@@ -52,9 +52,9 @@ impl LargeError {
         let truncated = plan.truncated();
         let bits = |t: &&tacit_nn::plan::Truncated| magnitudes.bits(t.value, t.fraction_bits);
         let largest = truncated.iter().rev().max_by_key(bits)?;
-        let slack = plan.ring_bits as i32 - bits(&largest) - 1;
+        let slack = plan.modulus.bits() as i32 - bits(&largest) - 1;
         let per_item = truncated.iter().map(|t| {
-            let unit = f64::from(t.fraction_bits as i32 - plan.ring_bits as i32).exp2();
+            let unit = f64::from(t.fraction_bits as i32 - plan.modulus.bits() as i32).exp2();
             magnitudes.sum[t.value] * unit
         });
         Some(LargeError {

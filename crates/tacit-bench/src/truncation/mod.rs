@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tacit_net::{LinkModel, memory};
 use tacit_nn::encode::{EncodeError, LayerWeights};
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::{Order, PlanError, PlanOptions, Reveal, plan_each};
+use tacit_nn::plan::{Modulus, Order, PlanError, PlanOptions, Reveal, plan_each};
 use tacit_nn::{Graph, Plan};
 use tacit_protocols::clear::{self, Truncating};
 use tacit_run::score::{accuracy, classes, share};
@@ -174,7 +174,7 @@ impl<'a> Analyst<'a> {
     fn plan_options(&self, ring: u32, order: Order) -> PlanOptions<'a> {
         let largest = self.magnitudes.largest[0];
         PlanOptions {
-            ring_bits: ring,
+            modulus: Modulus::of_bits(ring),
             order,
             same_scale: true,
             margin: 1.0,
@@ -271,7 +271,7 @@ impl<'a> Analyst<'a> {
         };
         let alone = memory::mesh(1, &LinkModel::LOCAL, settings.timeout);
         let mut ended = in_threads(alone, &mut observe, |party, observe| {
-            let (mut machine, large_errors) = clear::truncating(plan.ring_bits, party, kind)?;
+            let (mut machine, large_errors) = clear::truncating(plan.modulus.bits(), party, kind)?;
             let weights = share_weights(plan, &mut machine, &roles, Some(weights))?;
             let (mut revealed, item) = (Vec::new(), plan.input_len());
             for (batch, values) in values.chunks(BATCH * item).enumerate() {

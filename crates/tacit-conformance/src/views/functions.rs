@@ -93,7 +93,7 @@ impl Computed {
 
     /// Prepares, says so, and computes.
     fn run(self, m: &mut Erased, x: &Handle, prepared: &dyn Fn()) -> Result<Handle, Error> {
-        let format = Format::new(m.ring_bits(), FRACTION)?;
+        let format = Format::new(m.element_bits(), FRACTION)?;
         let calls = lowered(&self.calls(format)?, m.cost_model())?;
         m.prepare(&calls)?;
         prepared();

@@ -203,7 +203,7 @@ impl Program {
         owner: usize,
         prepared: &dyn Fn(),
     ) -> Result<Handle, Error> {
-        let calls = |m: &Erased| lowered(&self.calls(n, m.ring_bits(), owner), m.cost_model());
+        let calls = |m: &Erased| lowered(&self.calls(n, m.element_bits(), owner), m.cost_model());
         let row = |m: &mut Erased, i: usize| m.slice(x, i * n..(i + 1) * n);
         if self == Program::Reused {
             let [a, b] = [row(m, 0), row(m, 1)];
@@ -240,7 +240,7 @@ impl Program {
             }
             Program::Mixed => {
                 let [a, b] = [row(m, 0), row(m, 1)];
-                let (map, bits) = (Bilinear::Elementwise(n), m.ring_bits());
+                let (map, bits) = (Bilinear::Elementwise(n), m.element_bits());
                 m.linear(&a, &Operand::Secret(b), None, &map, 2, Some([bits; 2]))
             }
             Program::Public | Program::PublicTruncated | Program::Truncate => {

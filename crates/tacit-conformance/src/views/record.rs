@@ -129,7 +129,7 @@ pub fn observe_rows(
 /// What no machine does: parties 0 and 1 send party 2 their shares of `x` as they are.
 pub fn raw_opening(machine: &mut Erased, x: &Handle, step: &'static str) -> Result<(), Error> {
     let share = machine.save(x);
-    let bytes = machine.len(x) * machine.ring_bits() as usize / 8;
+    let bytes = machine.len(x) * machine.element_bits() as usize / 8;
     let party = machine.party();
     if party.id() < 2 {
         return Ok(party.send(2, step, share)?);

@@ -12,7 +12,7 @@ use tacit_protocols::Error;
 use tacit_protocols::machine::{Audience, Erased, Handle, Machine, Operand, PAD};
 
 use crate::encode::LayerWeights;
-use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, OUTPUT, Plan, Roles, WEIGHTS, numbers};
+use crate::plan::{FUNCTION_COPIES, INPUT, Layer, LayerOp, Modulus, OUTPUT, Plan, Roles, WEIGHTS};
 pub use batch::Batch;
 use batch::{Parts, Range};
 pub use clients::{begin_batch, hand_out, take_input, to_hand_out};
@@ -141,11 +141,11 @@ pub fn execute(
     observe: &mut dyn FnMut(Progress) -> Result<(), Error>,
 ) -> Result<Handle, Error> {
     check_batch(plan, batch.items)?;
-    if machine.ring_bits() != plan.ring_bits {
+    if machine.element_bits() != plan.modulus.bits() {
         return Err(Error::Invalid(format!(
             "the plan is for the {}, the machine has the {}",
-            numbers(plan.ring_bits),
-            numbers(machine.ring_bits())
+            plan.modulus,
+            Modulus::of_bits(machine.element_bits())
         )));
     }
     if weights.len() != plan.layers.len() || machine.len(&input) != batch.items * plan.input_len() {

@@ -168,7 +168,7 @@ impl Step<'_> {
         let own = self.layer.own_fraction.unwrap_or(self.plan.fraction_bits);
         let number = self.layer.widths.map(Widths::number);
         let one = 1i64 << number.map_or(own, |number| number.fraction);
-        let bits = number.map_or(self.plan.ring_bits, |number| number.bits);
+        let bits = number.map_or(self.plan.modulus.bits(), |number| number.bits);
         let [zeros, ones] = [0, one].map(|v| machine.constant_by(n, || vec![v; n]));
         let zeros = machine.resize(&zeros, 0, bits)?;
         let ones = machine.resize(&ones, 0, bits)?;

@@ -28,7 +28,7 @@ pub const RANKING: &str = "ranking";
 impl Plan {
     /// The calls of sharing the weights, once for any number of predictions.
     pub fn weight_calls(&self, roles: &Roles) -> Result<Vec<Call>, Error> {
-        calls_of(self.ring_bits, |machine| {
+        calls_of(self.modulus.bits(), |machine| {
             share_weights(self, machine, roles, None)
         })
     }
@@ -37,7 +37,7 @@ impl Plan {
     /// takes at a time, what is found of the output before it is opened, and its opening.
     pub fn calls(&self, batch: impl Into<Batch>, roles: &Roles) -> Result<Vec<Stage>, Error> {
         let batch = batch.into();
-        let stages = stages_of(self.ring_bits, |machine| {
+        let stages = stages_of(self.modulus.bits(), |machine| {
             let weights = share_weights(self, machine, roles, None)?;
             let x = share_input(self, machine, roles, batch.items, None)?;
             let y = execute(self, machine, &weights, x, &batch, &mut |_| Ok(()))?;

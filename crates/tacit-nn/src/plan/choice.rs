@@ -17,7 +17,6 @@ use super::ranks::Ranks;
 use super::rounding::Rounding;
 use super::scales::{Limits, Scale, Scaled};
 use super::trial::Trial;
-use super::width::is_wide;
 use super::{Order, PlanError, PlanOptions};
 use crate::graph::{Graph, Op, ValueId};
 
@@ -100,7 +99,7 @@ impl<'a> Choice<'a> {
             options,
             // Where both are as good, what was seen leaves more bits to the weights.
             ranges: [observed.into(), widened, worst.into(), typical.into()],
-            trial: Trial::new(graph, &inputs, is_wide(options.ring_bits))?,
+            trial: Trial::new(graph, &inputs, options.modulus.is_wide())?,
             inputs: inputs.ranges,
             ranks: Ranks::planned(graph, options).map(Arc::new),
         })
@@ -114,7 +113,7 @@ impl<'a> Choice<'a> {
         asked: Option<u32>,
         narrow: impl Fn(&[Bound], &AtFraction) -> bool,
     ) -> Result<Chosen<AtFraction>, PlanError> {
-        let wide = is_wide(limits.ring_bits);
+        let wide = limits.modulus.is_wide();
         let finest = self.ranks.is_none() && compares_inputs(self.graph);
         let fractions = asked.map_or_else(|| preferred(wide, limits.order, finest), |f| vec![f]);
         let little = if wide { LITTLE } else { ENOUGH };
@@ -223,7 +222,7 @@ impl<'a> Choice<'a> {
             warnings.push(rounding(self.options, &shown, &layer));
         }
         let ranks = self.ranks.as_ref();
-        warnings.extend(ranks.and_then(|ranks| ranks.doubt(self.graph, self.options.ring_bits)));
+        warnings.extend(ranks.and_then(|ranks| ranks.doubt(self.graph, self.options.modulus)));
         Ok(Chosen {
             bounds: best.bounds,
             made: best.made,

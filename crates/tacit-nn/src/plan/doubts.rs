@@ -5,7 +5,7 @@ use super::ranges::{self, Bound, Interval};
 use super::scales::Scale;
 use super::told::Told;
 use super::trial::Shown;
-use super::{PlanOptions, is_field, whole};
+use super::{Modulus, PlanOptions, whole};
 use crate::graph::{Graph, Node, Op};
 
 /// A warning for every layer that an input within the range could lead beyond what it holds, or beyond
@@ -71,9 +71,9 @@ fn unlike(options: &PlanOptions) -> &'static str {
 
 /// What to do about it.
 fn cure(options: &PlanOptions, range: f64) -> String {
-    let wider = match options.ring_bits {
-        32 => ", or compute over the 64-bit ring",
-        bits if is_field(bits) && bits < 61 => ", or compute over the 61-bit field",
+    let wider = match options.modulus {
+        Modulus::PowerOfTwo(32) => ", or compute over the 64-bit ring",
+        Modulus::Mersenne(31) => ", or compute over the 61-bit field",
         _ => "",
     };
     let samples = match options.samples {
@@ -86,10 +86,10 @@ fn cure(options: &PlanOptions, range: f64) -> String {
 
 /// The warning of errors that a trial shows, most of which come from rounding at `layer`.
 pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> String {
-    let wider = match (options.precision, options.ring_bits) {
+    let wider = match (options.precision, options.modulus) {
         (Some(_), _) => "ask for a precision of more bits",
-        (None, 32) => "compute over the 64-bit ring",
-        (None, 31) => "compute over the 61-bit field",
+        (None, Modulus::PowerOfTwo(32)) => "compute over the 64-bit ring",
+        (None, Modulus::Mersenne(31)) => "compute over the 61-bit field",
         _ => "leave the fraction bits to the planner, or declare a smaller range of inputs",
     };
     let error = Told(shown.error);

@@ -1,7 +1,7 @@
 //! Why a model cannot be planned.
 
 use super::told::Told;
-use super::{Reveal, numbers, widest};
+use super::{Modulus, Reveal};
 use crate::reference::ShapeError;
 
 /// Why no plan was made.
@@ -11,7 +11,7 @@ pub enum PlanError {
     #[error(
         "{layer}: values up to {} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
          but the {} holds {room}: use fewer fraction bits, the {}, or smaller inputs",
-        Told(*.value), numbers(*.ring_bits), widest(*.ring_bits)
+        Told(*.value), .modulus, .modulus.widest()
     )]
     Range {
         /// The layer, or the input.
@@ -24,8 +24,8 @@ pub enum PlanError {
         fraction_bits: u32,
         /// Fraction bits of the weights it is multiplied with.
         weight_bits: u32,
-        /// Bits of the ring or the field.
-        ring_bits: u32,
+        /// What is computed modulo.
+        modulus: Modulus,
         /// Bits of magnitude that it holds.
         room: i32,
     },

@@ -134,14 +134,14 @@ impl PlannedFunction {
         function: Function,
         arguments: Arguments,
         nearness: Functions,
-        ring_bits: u32,
+        element_bits: u32,
         f: u32,
     ) -> Result<Self, String> {
         let mut refused = String::new();
         for domain in arguments.domains(function) {
             let planned = Self::of_domain(function, domain, arguments);
             let possible = planned.and_then(|planned| {
-                let elementary = planned.elementary(nearness, ring_bits, f, arguments.fraction);
+                let elementary = planned.elementary(nearness, element_bits, f, arguments.fraction);
                 elementary.map(|_| planned).map_err(|e| e.to_string())
             });
             match possible {
@@ -186,7 +186,7 @@ impl PlannedFunction {
     pub fn elementary(
         self,
         nearness: Functions,
-        ring_bits: u32,
+        element_bits: u32,
         f: u32,
         argument: u32,
     ) -> Result<Elementary, Error> {
@@ -218,7 +218,8 @@ impl PlannedFunction {
                 "its domain {parameters:?} is out of bounds"
             )));
         }
-        let elementary = Elementary::new(Format::new(ring_bits, f)?, kind).with_argument(argument);
+        let elementary =
+            Elementary::new(Format::new(element_bits, f)?, kind).with_argument(argument);
         let elementary = nearness.of(elementary);
         elementary.check()?;
         Ok(match self {
@@ -232,12 +233,12 @@ impl PlannedFunction {
     pub(super) fn between(
         self,
         nearness: Functions,
-        ring_bits: u32,
+        element_bits: u32,
         [from, to]: [Number; 2],
         argument_bits: u32,
     ) -> Result<Elementary, Error> {
         let fraction = from.fraction.max(to.fraction);
-        let function = self.elementary(nearness, ring_bits, fraction, fraction)?;
+        let function = self.elementary(nearness, element_bits, fraction, fraction)?;
         let within = argument_bits.saturating_add(fraction - from.fraction);
         Ok(function.within(within).between(from, to))
     }
@@ -293,12 +294,17 @@ impl Plan {
             None => {
                 let f = self.fraction_bits;
                 let function =
-                    function.elementary(self.functions, self.ring_bits, f, from.fraction)?;
+                    function.elementary(self.functions, self.modulus.bits(), f, from.fraction)?;
                 Ok(function.within(layer.argument_bits))
             }
             Some(widths) => {
                 let numbers = [from, widths.number()];
-                function.between(self.functions, self.ring_bits, numbers, layer.argument_bits)
+                function.between(
+                    self.functions,
+                    self.modulus.bits(),
+                    numbers,
+                    layer.argument_bits,
+                )
             }
         }
     }

@@ -42,7 +42,7 @@ impl Plan {
     /// The largest magnitude of a number of an input.
     pub fn input_range(&self, planned: &PlannedInput) -> f64 {
         match planned.ranked {
-            true => ranks::largest(planned.limit, self.ring_bits),
+            true => ranks::largest(planned.limit, self.modulus.bits()),
             false => planned.limit as f64 / f64::from(self.number(0).fraction).exp2(),
         }
     }
@@ -98,7 +98,7 @@ pub(super) fn planned(choice: &Choice, fraction: u32) -> Vec<PlannedInput> {
         let mut input = input.clone();
         input.name = wire::short(&input.name);
         let limit = match ranked {
-            true => ranks::limit(options.input_range, options.ring_bits),
+            true => ranks::limit(options.input_range, options.modulus.bits()),
             // Up, so that the range itself is taken.
             false => (range * f64::from(fraction).exp2()).ceil() as i64,
         };

@@ -291,19 +291,19 @@ impl Trial<'_> {
     /// Key bits that hold `reach`, with ever more after the point; where the ring has no room for
     /// any of them, those that hold as much as there is room for.
     fn candidates(&self, reach: f64) -> Vec<Keys> {
-        let PlanOptions {
-            signs, ring_bits, ..
-        } = *self.options;
+        let PlanOptions { signs, modulus, .. } = *self.options;
         let within = |total: u32| -> Vec<Keys> {
             let with = |fraction: u32| {
                 let dropped = self.f - fraction;
                 let kept = total.checked_sub(dropped)?;
                 let keys = Keys::of(dropped, kept);
-                keys.fit(signs, ring_bits).then_some(keys)
+                keys.fit(signs, modulus.bits()).then_some(keys)
             };
             (0..=self.f).filter_map(with).collect()
         };
-        let mut totals = (1..=bits(reach, self.f).min(ring_bits)).rev().map(within);
+        let mut totals = (1..=bits(reach, self.f).min(modulus.bits()))
+            .rev()
+            .map(within);
         totals.find(|keys| !keys.is_empty()).unwrap_or_default()
     }
 

@@ -6,9 +6,7 @@ use tacit_protocols::signs::{Signs, narrowest, room};
 
 use super::ranges::Bound;
 use super::told::Told;
-use super::{
-    PlanError, PlanOptions, clip, functions, is_field, key_search, numbers, whole as numbers_of,
-};
+use super::{Modulus, PlanError, PlanOptions, clip, functions, key_search, whole as numbers_of};
 use crate::graph::{Graph, Node, Op, ValueId};
 
 /// How the key bits of the layers that take signs are chosen.
@@ -90,7 +88,7 @@ impl Keys {
         fraction: u32,
         f: u32,
         signs: &[Signs],
-        ring_bits: u32,
+        modulus: Modulus,
     ) -> Result<Keys, PlanError> {
         let refused = |why: String| {
             let what = format!("key bits {integer}.{fraction}");
@@ -105,11 +103,11 @@ impl Keys {
         if keys.kept == 0 {
             return refused("no bit is left to take a sign from; keep at least 1".into());
         }
-        if !keys.fit(signs, ring_bits) {
+        if !keys.fit(signs, modulus.bits()) {
             return refused(format!(
                 "the {} has no room for them beside {f} fraction bits: a sign over them takes {} bits \
                  of it; ask for fewer",
-                numbers(ring_bits),
+                modulus,
                 room(signs, keys.into())
             ));
         }
@@ -117,14 +115,14 @@ impl Keys {
     }
 
     /// Whether a plan over so many bits may have them.
-    pub(super) fn hold(self, signs: &[Signs], ring_bits: u32) -> bool {
-        let width = (1..=ring_bits).contains(&self.width) || self.width == Keys::ALL.width;
-        width && (self.is_all() || self.fit(signs, ring_bits))
+    pub(super) fn hold(self, signs: &[Signs], element_bits: u32) -> bool {
+        let width = (1..=element_bits).contains(&self.width) || self.width == Keys::ALL.width;
+        width && (self.is_all() || self.fit(signs, element_bits))
     }
 
     /// Whether each of these protocols can take a sign from them.
-    pub(super) fn fit(self, signs: &[Signs], ring_bits: u32) -> bool {
-        self.kept > 0 && room(signs, self.into()) <= ring_bits
+    pub(super) fn fit(self, signs: &[Signs], element_bits: u32) -> bool {
+        self.kept > 0 && room(signs, self.into()) <= element_bits
     }
 
     /// At `f` fraction bits, the values that are taken for 0 when they are negative.
@@ -177,10 +175,10 @@ pub(super) fn bits(value: f64, f: u32) -> u32 {
 
 /// The bits in which signs of numbers of so many are taken by each of these protocols. In a field all
 /// of them, since its low bits are no smaller field.
-pub(super) fn sign_bits(signs: &[Signs], bits: u32, ring_bits: u32) -> u32 {
-    match is_field(ring_bits) {
-        true => ring_bits,
-        false => narrowest(signs, bits, ring_bits),
+pub(super) fn sign_bits(signs: &[Signs], bits: u32, modulus: Modulus) -> u32 {
+    match modulus {
+        Modulus::Mersenne(all) => all,
+        Modulus::PowerOfTwo(all) => narrowest(signs, bits, all),
     }
 }
 
@@ -205,7 +203,7 @@ pub(super) fn compare_bits(
     let output = places.then(|| bits(2.0 * bounds[graph.output].worst, fraction(graph.output)));
     let all = graph.nodes.iter().filter_map(worst).chain(output);
     let with_sign = all.max().unwrap_or(0).saturating_add(1);
-    sign_bits(options.signs, with_sign, options.ring_bits)
+    sign_bits(options.signs, with_sign, options.modulus)
 }
 
 /// Tells every layer the bits that hold what it compares in the worst case, whatever was chosen for its
@@ -227,9 +225,9 @@ pub(super) fn tell_widths(
 
 /// The bits that hold magnitudes up to `worst`, a sign included; none told over a field.
 fn width(worst: f64, f: u32, options: &PlanOptions) -> u32 {
-    match is_field(options.ring_bits) {
+    match options.modulus.is_prime() {
         true => Keys::ALL.width,
-        false => bits(worst, f).saturating_add(1).min(options.ring_bits),
+        false => bits(worst, f).saturating_add(1).min(options.modulus.bits()),
     }
 }
 
@@ -243,13 +241,13 @@ pub(super) fn choose(
     bounds: &[Bound],
     f: u32,
 ) -> Result<Chosen, PlanError> {
-    if is_field(options.ring_bits) {
+    if options.modulus.is_prime() {
         return Ok((vec![Keys::ALL; graph.nodes.len()], vec![]));
     }
     match (options.key_bits, options.samples) {
         (KeyBitsChoice::Full, _) => Ok(full(graph, bounds, f, options)),
         (KeyBitsChoice::Fixed { integer, fraction }, _) => {
-            let keys = Keys::fixed(integer, fraction, f, options.signs, options.ring_bits)?;
+            let keys = Keys::fixed(integer, fraction, f, options.signs, options.modulus)?;
             Ok(fixed(graph, bounds, f, keys))
         }
         (KeyBitsChoice::Auto { loss }, Some(samples)) => {
@@ -281,7 +279,7 @@ pub(super) fn full(graph: &Graph, bounds: &[Bound], f: u32, options: &PlanOption
 /// not fit the ring.
 fn whole(worst: f64, f: u32, options: &PlanOptions) -> Keys {
     let exact = exact(worst, f);
-    match exact.fit(options.signs, options.ring_bits) {
+    match exact.fit(options.signs, options.modulus.bits()) {
         true => exact,
         false => Keys::ALL,
     }
@@ -292,7 +290,7 @@ fn whole(worst: f64, f: u32, options: &PlanOptions) -> Keys {
 /// the ring, so that their differences have a sign in it.
 pub(super) fn of_places(output: Bound, f: u32, options: &PlanOptions) -> Keys {
     let worst = 2.0 * output.worst;
-    match is_field(options.ring_bits) {
+    match options.modulus.is_prime() {
         true => Keys::ALL,
         false => Keys {
             width: width(worst, f, options),

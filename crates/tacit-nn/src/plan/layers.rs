@@ -5,14 +5,17 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::machine::{BatchMatMul, Bilinear, Conv2d, MatMul};
 use tacit_protocols::math::Number;
 
-use super::{Functions, Keys, Opening, Order, Places, PlannedFunction, PlannedInput, Widths};
+use super::{
+    Functions, Keys, Modulus, Opening, Order, Places, PlannedFunction, PlannedInput, Widths,
+};
 use crate::graph::{ConvGeometry, Matrices, Output, Pool, ValueId, Whole, len};
 
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// Bits of the ring, or of the prime field where there are 31 or 61.
-    pub ring_bits: u32,
+    /// What its numbers are computed modulo.
+    #[serde(rename = "ring_bits")]
+    pub modulus: Modulus,
     /// Fraction bits of every value; where every tensor has its own, of the result.
     pub fraction_bits: u32,
     /// Bits in which the sign of every compared value is certain, whatever the input: 32, or all
@@ -363,7 +366,7 @@ impl Plan {
 
     fn plain(&self, own: Option<u32>, widths: Option<Widths>) -> Number {
         let plain = Number {
-            bits: self.ring_bits,
+            bits: self.modulus.bits(),
             fraction: own.unwrap_or(self.fraction_bits),
         };
         widths.map_or(plain, Widths::number)

@@ -15,15 +15,17 @@ use tacit_protocols::math::Number;
 use super::functions::{Arguments, Functions, PlannedFunction};
 use super::ranges::{self, Bound};
 use super::scales::{Scale, Scaled, integer_bits};
-use super::{PlanError, clip, first_holders, whole};
+use super::{Modulus, PlanError, clip, first_holders, whole};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights, len};
 
 /// The precisions that can be asked for.
 pub const PRECISIONS: RangeInclusive<u32> = 8..=32;
 /// What is tried where none is asked for: first that of the paper's programs.
 pub(super) const TRIED: [u32; 5] = [16, 20, 24, 28, 32];
-/// The widest numbers: bits of the ring that the plan is for.
-pub(super) const RING: u32 = 64;
+/// What plans are made for whose tensors have widths of their own.
+pub(super) const RING: Modulus = Modulus::PowerOfTwo(64);
+/// Bits of its numbers.
+const RING_BITS: u32 = RING.bits();
 /// Bits of a value at least.
 const FEWEST_BITS: u32 = 8;
 /// Fraction bits that functions have tables for.
@@ -329,8 +331,13 @@ impl Planned<'_> {
                     layer: self.name(),
                     why,
                 };
-                let planned =
-                    PlannedFunction::choose(*function, arguments, self.functions, RING, fraction);
+                let planned = PlannedFunction::choose(
+                    *function,
+                    arguments,
+                    self.functions,
+                    RING_BITS,
+                    fraction,
+                );
                 let function = Some(planned.map_err(refused)?);
                 (
                     Scale {
@@ -372,7 +379,7 @@ impl Planned<'_> {
             product: self.to.bits + scale.trunc,
         };
         match widths.product {
-            ..=RING => Ok((scale, widths)),
+            ..=RING_BITS => Ok((scale, widths)),
             _ => Err(self.refused(scale.trunc)),
         }
     }
@@ -384,14 +391,14 @@ impl Planned<'_> {
             integer_bits: integer_bits(self.result.planned),
             fraction_bits: self.to.fraction,
             weight_bits: trunc,
-            ring_bits: RING,
-            room: RING as i32 - 2,
+            modulus: RING,
+            room: RING_BITS as i32 - 2,
         }
     }
 
     /// Bits that a product may lose, so that it fits the ring before.
     fn room(&self) -> u32 {
-        RING.saturating_sub(self.to.bits)
+        RING_BITS.saturating_sub(self.to.bits)
     }
 
     /// A product with weights: of as many bits as values and as the product has room for, and no fewer

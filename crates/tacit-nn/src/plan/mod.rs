@@ -21,6 +21,7 @@ mod keys;
 mod layers;
 mod memory;
 mod mixed;
+mod modulus;
 mod node;
 mod options;
 mod places;
@@ -38,7 +39,6 @@ mod truncations;
 mod units;
 mod variance;
 mod whole;
-mod width;
 mod wire;
 
 use std::collections::{HashMap, HashSet};
@@ -62,6 +62,7 @@ pub use layers::{Layer, LayerOp, Plan};
 pub(crate) use memory::FUNCTION_COPIES;
 pub use memory::gigabytes;
 pub use mixed::{PRECISIONS, Precision, Widths};
+pub use modulus::{MODULI, Modulus};
 use node::layer_op;
 use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
@@ -72,8 +73,6 @@ pub(crate) use ranks::{Ranks, most_rank, rank, ranks_dropped};
 pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale, Scaled};
 pub use truncations::Truncated;
-pub(crate) use width::widest;
-pub use width::{WIDTHS, is_field, numbers};
 pub use wire::{MAX_ITEM_BYTES, WireError};
 
 /// Whether a product is truncated after or its factors before.
@@ -138,7 +137,7 @@ pub fn plan_each(
 fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError> {
     let (graph, options) = (choice.graph, choice.options);
     let limits = Limits {
-        ring_bits: options.ring_bits,
+        modulus: options.modulus,
         order: options.order,
         functions: options.functions,
         same_scale: options.same_scale,
@@ -147,7 +146,8 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
     let comparing = |bounds: &[Bound], made: &AtFraction| {
         compare_bits(graph, places, options, bounds, |id| made.fraction(id))
     };
-    let narrow = |bounds: &[Bound], made: &AtFraction| comparing(bounds, made) < options.ring_bits;
+    let narrow =
+        |bounds: &[Bound], made: &AtFraction| comparing(bounds, made) < options.modulus.bits();
     let chosen = choice.fraction_bits(&limits, f, narrow)?;
     let (made, bounds) = (&chosen.made, &chosen.bounds[..]);
     let (f, scales) = (made.f, &made.scales);
@@ -217,9 +217,9 @@ fn frame(
     layers: Vec<Layer>,
 ) -> Plan {
     Plan {
-        ring_bits: options.ring_bits,
+        modulus: options.modulus,
         fraction_bits,
-        compare_bits: options.ring_bits,
+        compare_bits: options.modulus.bits(),
         public_model: options.public_model,
         order: options.order,
         functions: options.functions,

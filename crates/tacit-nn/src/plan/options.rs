@@ -4,14 +4,14 @@ use tacit_protocols::signs::{SIGNS, Signs};
 
 use super::mixed::RING;
 use super::{
-    Functions, KeyBitsChoice, Order, PRECISIONS, PlanError, Precision, Reveal, WIDTHS, numbers,
+    Functions, KeyBitsChoice, MODULI, Modulus, Order, PRECISIONS, PlanError, Precision, Reveal,
 };
 
 /// The options of a plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions<'a> {
-    /// Bits of the ring, 32 or 64, or of the prime field, 31 or 61.
-    pub ring_bits: u32,
+    /// What numbers are computed modulo: one of [`MODULI`](super::MODULI).
+    pub modulus: Modulus,
     /// Fraction bits of every value; chosen by the planner if not given.
     pub fraction_bits: Option<u32>,
     /// Gives every tensor a width and a scale of its own. Over the 64-bit ring only.
@@ -46,7 +46,7 @@ pub const DEFAULT_INPUT_RANGE: f64 = 8.0;
 impl Default for PlanOptions<'_> {
     fn default() -> Self {
         PlanOptions {
-            ring_bits: 64,
+            modulus: Modulus::PowerOfTwo(64),
             fraction_bits: None,
             precision: None,
             public_model: false,
@@ -66,20 +66,20 @@ impl Default for PlanOptions<'_> {
 /// Refuses options that make no sense.
 pub(super) fn check_options(options: &PlanOptions) -> Result<(), PlanError> {
     let fail = |why: String| Err(PlanError::Option(why));
-    if !WIDTHS.contains(&options.ring_bits) {
+    if !MODULI.contains(&options.modulus) {
         return fail(format!(
             "rings of 32 and 64 bits and fields of 31 and 61 are supported, not {}",
-            options.ring_bits
+            options.modulus.bits()
         ));
     }
     if options
         .fraction_bits
-        .is_some_and(|f| f < 2 || f > options.ring_bits - 4)
+        .is_some_and(|f| f < 2 || f > options.modulus.bits() - 4)
     {
         return fail(format!(
             "fraction bits must lie in 2..={} for the {}",
-            options.ring_bits - 4,
-            numbers(options.ring_bits)
+            options.modulus.bits() - 4,
+            options.modulus
         ));
     }
     if let Some(precision) = options.precision {
@@ -132,10 +132,10 @@ fn check_precision(options: &PlanOptions, precision: Precision) -> Result<(), Pl
         }
         _ => {}
     }
-    if options.ring_bits != RING || options.fraction_bits.is_some() {
+    if options.modulus != RING || options.fraction_bits.is_some() {
         return fail(format!(
             "tensors have widths of their own over the {} and without a number of fraction bits for all; leave one of them out",
-            numbers(RING)
+            RING
         ));
     }
     if options.order != Order::MultiplyThenTruncate || options.same_scale {

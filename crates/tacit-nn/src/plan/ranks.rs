@@ -6,7 +6,7 @@
 //! exact: differences of ranks have the signs of the floats' differences, whatever their size.
 
 use super::ranges::Bound;
-use super::{KeyBitsChoice, PlanOptions, first_holders, is_field};
+use super::{KeyBitsChoice, Modulus, PlanOptions, first_holders};
 use crate::graph::{FILL, Graph, InputKind, Node, Op};
 
 /// Bits of the rank of a float but for its sign.
@@ -14,8 +14,8 @@ const RANK_BITS: u32 = 31;
 
 /// The low bits of ranks that a ring or field of so many bits has no room for: it holds twice the difference
 /// of two ranks.
-pub(crate) fn ranks_dropped(ring_bits: u32) -> u32 {
-    (RANK_BITS + 4).saturating_sub(ring_bits)
+pub(crate) fn ranks_dropped(element_bits: u32) -> u32 {
+    (RANK_BITS + 4).saturating_sub(element_bits)
 }
 
 /// The rank of `value` without its low bits: odd, and in the order of the floats.
@@ -25,20 +25,20 @@ pub(crate) fn rank(value: f32, dropped: u32) -> i64 {
 }
 
 /// The largest rank of a finite number.
-pub(crate) fn most_rank(ring_bits: u32) -> i64 {
-    rank(f32::MAX, ranks_dropped(ring_bits))
+pub(crate) fn most_rank(element_bits: u32) -> i64 {
+    rank(f32::MAX, ranks_dropped(element_bits))
 }
 
 /// The largest rank of a number within a declared range, or of any.
-pub(super) fn limit(range: Option<f64>, ring_bits: u32) -> i64 {
-    let within = range.map(|range| rank(range as f32, ranks_dropped(ring_bits)));
-    let most = most_rank(ring_bits);
+pub(super) fn limit(range: Option<f64>, element_bits: u32) -> i64 {
+    let within = range.map(|range| rank(range as f32, ranks_dropped(element_bits)));
+    let most = most_rank(element_bits);
     within.map_or(most, |limit| limit.clamp(1, most))
 }
 
 /// The largest float of a rank.
-pub(super) fn largest(rank: i64, ring_bits: u32) -> f64 {
-    let dropped = ranks_dropped(ring_bits);
+pub(super) fn largest(rank: i64, element_bits: u32) -> f64 {
+    let dropped = ranks_dropped(element_bits);
     let bits = ((rank as u32) << dropped) | ((1 << dropped) - 1);
     f64::from(f32::from_bits(bits))
 }
@@ -74,11 +74,12 @@ impl Ranks {
     /// are taken of fewer bits than all.
     pub(super) fn planned(graph: &Graph, options: &PlanOptions) -> Option<Self> {
         let full = options.key_bits == KeyBitsChoice::Full && options.precision.is_none();
-        full.then(|| Ranks::of(graph, options.ring_bits)).flatten()
+        full.then(|| Ranks::of(graph, options.modulus.bits()))
+            .flatten()
     }
 
     /// The ranks of a graph whose inputs are only compared; `None` for others.
-    pub(crate) fn of(graph: &Graph, ring_bits: u32) -> Option<Self> {
+    pub(crate) fn of(graph: &Graph, element_bits: u32) -> Option<Self> {
         let is_number = |kind| !matches!(kind, InputKind::Tokens { .. });
         if !graph.inputs.iter().all(|input| is_number(input.kind)) {
             return None;
@@ -97,7 +98,7 @@ impl Ranks {
         }
         let ranks = Ranks {
             forms: with_thresholds(graph, forms)?,
-            dropped: ranks_dropped(ring_bits),
+            dropped: ranks_dropped(element_bits),
         };
         // Weights are shared once: all that use them take them for the same.
         let mut holders = first_holders(graph).into_iter().enumerate();
@@ -111,7 +112,7 @@ impl Ranks {
     }
 
     /// What a user must hear of where the low bits of numbers are not looked at: by whom, and what to do.
-    pub(super) fn doubt(&self, graph: &Graph, ring_bits: u32) -> Option<String> {
+    pub(super) fn doubt(&self, graph: &Graph, modulus: Modulus) -> Option<String> {
         let compares = |(id, node): (usize, &Node)| {
             let compares = matches!(node.op, Op::NonNegative) && self.has(node.inputs[0]);
             compares.then(|| format!("'{}'", graph.nodes[id].name))
@@ -122,14 +123,11 @@ impl Ranks {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let wider = match is_field(ring_bits) {
-            true => "the 61-bit field",
-            false => "the 64-bit ring",
-        };
+        let wider = modulus.widest();
         let bits = RANK_BITS + 1 - self.dropped;
         Some(format!(
             "layer {first}{others}: numbers that agree in the first {bits} of the 32 bits of their floats count as \
-             equal: compute over {wider} if they are not"
+             equal: compute over the {wider} if they are not"
         ))
     }
 

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::functions::{Functions, PlannedFunction};
-use super::is_field;
 use super::ranks::Ranks;
 use super::scales::Scale;
 use super::units::{Chances, below, in_units, nearest};
@@ -139,7 +138,7 @@ impl Rounding {
             fractions: kept,
             weights: scales.iter().map(|scale| scale.weight_bits).collect(),
             steps,
-            field: is_field(options.ring_bits),
+            field: options.modulus.is_prime(),
             exact: options.precision.is_some(),
             ranks: None,
         })
@@ -252,7 +251,7 @@ fn errors(
         return Ok([(TABLES - LAST) / 2.0, share]);
     }
     let of = |value: f64| {
-        let function = function.elementary(options.functions, options.ring_bits, f, argument);
+        let function = function.elementary(options.functions, options.modulus.bits(), f, argument);
         function.and_then(|function| function.tolerance(value))
     };
     let refused = |e| PlanError::Option(format!("{}: {e}", function.name()));

@@ -3,8 +3,7 @@
 use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound, FAR};
 use super::variance::own_fractions;
-use super::width::is_wide;
-use super::{Functions, Order, PlanError, clip, first_holders, whole};
+use super::{Functions, Modulus, Order, PlanError, clip, first_holders, whole};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, len};
 
 /// The scales of one layer.
@@ -36,7 +35,7 @@ pub(super) trait Scaled {
 
 /// What the scales must hold.
 pub(super) struct Limits {
-    pub ring_bits: u32,
+    pub modulus: Modulus,
     pub order: Order,
     /// How near elementary functions are.
     pub functions: Functions,
@@ -60,7 +59,7 @@ pub(super) fn integer_bits(value: f64) -> i32 {
 impl Limits {
     /// Bits of magnitude: truncation takes values below a quarter of the ring or field.
     fn room(&self) -> i32 {
-        self.ring_bits as i32 - 2
+        self.modulus.bits() as i32 - 2
     }
 
     /// The scales of all layers at `f` fraction bits, or the first layer that does not fit.
@@ -162,7 +161,7 @@ impl Limits {
             integer_bits: integer,
             fraction_bits: fraction,
             weight_bits: weight,
-            ring_bits: self.ring_bits,
+            modulus: self.modulus,
             room: self.room(),
         })
     }
@@ -187,7 +186,7 @@ impl Limits {
                 ..Scale::default()
             });
         }
-        let most = if is_wide(self.ring_bits) {
+        let most = if self.modulus.is_wide() {
             f as i32
         } else {
             MOST_WEIGHT_BITS
@@ -238,7 +237,7 @@ impl Limits {
             why,
         };
         let planned =
-            PlannedFunction::choose(function, arguments, self.functions, self.ring_bits, f);
+            PlannedFunction::choose(function, arguments, self.functions, self.modulus.bits(), f);
         let planned = planned.map_err(refused)?;
         Ok(Scale {
             function: Some(planned),

@@ -10,7 +10,7 @@ use self::sizes::{Check, check_sizes, ensure, product, shape};
 use super::keys::sign_bits;
 use super::mixed::RING;
 use super::whole::MOST_STEPS;
-use super::{Keys, Layer, LayerOp, Order, Plan, WIDTHS, Widths, is_field};
+use super::{Keys, Layer, LayerOp, MODULI, Order, Plan, Widths};
 use crate::graph::{ConvGeometry, Matrices, Pool, ValueId};
 
 /// The longest plan that is read.
@@ -77,19 +77,19 @@ impl Plan {
     }
 
     fn check(&self, signs: &[Signs]) -> Check {
-        ensure(WIDTHS.contains(&self.ring_bits), || {
-            format!("it is for numbers of {} bits", self.ring_bits)
+        ensure(MODULI.contains(&self.modulus), || {
+            format!("it is for numbers of {} bits", self.modulus.bits())
         })?;
-        let taken = sign_bits(signs, self.compare_bits, self.ring_bits);
+        let taken = sign_bits(signs, self.compare_bits, self.modulus);
         ensure(self.compare_bits == taken, || {
             format!("it compares {} bits", self.compare_bits)
         })?;
-        let room = self.ring_bits - 2;
+        let room = self.modulus.bits() - 2;
         ensure((1..room).contains(&self.fraction_bits), || {
             format!("it has {} fraction bits", self.fraction_bits)
         })?;
         if let Some(widths) = self.input_widths {
-            let fits = widths.fits() && self.ring_bits == RING;
+            let fits = widths.fits() && self.modulus == RING;
             ensure(fits && self.order == Order::MultiplyThenTruncate, || {
                 format!("its input has the widths {widths:?}")
             })?;
@@ -128,13 +128,13 @@ impl Plan {
 
     fn check_scales(&self, layer: &Layer, signs: &[Signs]) -> Check {
         let bits = [layer.input_trunc, layer.weight_bits, layer.trunc];
-        ensure(bits.iter().all(|&b| b < self.ring_bits - 2), || {
+        ensure(bits.iter().all(|&b| b < self.modulus.bits() - 2), || {
             format!("it has the scales {bits:?}")
         })?;
         let keys = layer.keys;
-        let chosen = layer.op.takes_signs() && !is_field(self.ring_bits);
+        let chosen = layer.op.takes_signs() && !self.modulus.is_prime();
         ensure(
-            keys == Keys::ALL || chosen && keys.hold(signs, self.ring_bits),
+            keys == Keys::ALL || chosen && keys.hold(signs, self.modulus.bits()),
             || format!("it has the key bits {keys:?}"),
         )?;
         ensure(layer.input_trunc <= self.fraction_bits, || {
@@ -142,7 +142,7 @@ impl Plan {
         })?;
         let own = |own: u32| {
             let result = !matches!(layer.op, LayerOp::Function(_));
-            let more = (self.fraction_bits + 1..self.ring_bits - 2).contains(&own);
+            let more = (self.fraction_bits + 1..self.modulus.bits() - 2).contains(&own);
             result && more && layer.widths.is_none() && self.order == Order::MultiplyThenTruncate
         };
         ensure(layer.own_fraction.is_none_or(own), || {
@@ -194,7 +194,7 @@ impl Plan {
         let fits = widths.fits()
             && widths.product.checked_sub(layer.trunc) == Some(widths.bits)
             && (widths.product == widths.bits || layer.trunc > 0)
-            && (!weighted || (2..=RING).contains(&widths.weights))
+            && (!weighted || (2..=RING.bits()).contains(&widths.weights))
             && layer.input_trunc == 0;
         ensure(fits, || format!("it has the widths {widths:?}"))?;
         let narrow = |&id: &ValueId| self.number(id).bits < widths.bits;
@@ -241,9 +241,9 @@ impl Plan {
 impl Widths {
     /// Whether there are such numbers.
     fn fits(self) -> bool {
-        (2..=RING).contains(&self.bits)
-            && (1..RING / 2 - 2).contains(&self.fraction_bits)
-            && (self.bits..=RING).contains(&self.product)
+        (2..=RING.bits()).contains(&self.bits)
+            && (1..RING.bits() / 2 - 2).contains(&self.fraction_bits)
+            && (self.bits..=RING.bits()).contains(&self.product)
     }
 }
 

@@ -21,7 +21,7 @@ pub const ROLES: Roles = Roles {
 pub fn run_fixed(plan: &Plan, graph: &Graph, x: &[f32]) -> Vec<f32> {
     let plan = &Plan::from_bytes(&plan.to_bytes()).expect("a plan that the others read");
     let party = memory::mesh(1, &LinkModel::default(), Duration::from_secs(10)).remove(0);
-    match plan.ring_bits {
+    match plan.modulus.bits() {
         32 => run_on(plan, graph, x, clear::machine(32, party)),
         _ => run_on(plan, graph, x, clear::machine(64, party)),
     }

@@ -18,7 +18,7 @@ use tacit_algebra::Ring;
 use tacit_net::{LinkModel, Party, memory, testing};
 use tacit_nn::encode::LayerWeights;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
-use tacit_nn::plan::{Order, Plan, PlanOptions, Precision, Reveal, Roles, plan};
+use tacit_nn::plan::{Modulus, Order, Plan, PlanOptions, Precision, Reveal, Roles, plan};
 use tacit_protocols::bicoptor::{self, ubl};
 use tacit_protocols::clear;
 use tacit_protocols::falcon;
@@ -100,12 +100,12 @@ fn plans() -> Vec<Vec<u8>> {
             ..PlanOptions::default()
         },
         PlanOptions {
-            ring_bits: 32,
+            modulus: Modulus::PowerOfTwo(32),
             public_model: true,
             ..PlanOptions::default()
         },
         PlanOptions {
-            ring_bits: 61,
+            modulus: Modulus::Mersenne(61),
             ..PlanOptions::default()
         },
     ];
@@ -176,12 +176,12 @@ fn alone<R: Ring>(plan: &Plan) -> Result<(), Error> {
 
 /// In the clear; its cost on the protocol that has widths, whose code the count runs on zeros.
 fn run_clear(plan: &Plan) -> Result<(), Error> {
-    match plan.ring_bits {
+    match plan.modulus.bits() {
         32 => alone::<u32>(plan)?,
         64 => alone::<u64>(plan)?,
         _ => {}
     }
-    if plan.ring_bits == 64 {
+    if plan.modulus.bits() == 64 {
         let calls = plan.calls(1, &ROLES)?.into_iter().flat_map(|l| l.calls);
         let calls: Vec<Call> = calls.collect();
         for products in [Products::Auto, Products::Rlwe] {
@@ -200,7 +200,7 @@ fn run_clear(plan: &Plan) -> Result<(), Error> {
 
 fn sirnn(plan: &Plan) -> Options {
     Options {
-        bits: plan.ring_bits,
+        bits: plan.modulus.bits(),
         sign_bits: plan.compare_bits,
         kind: OtExtension::SoftSpoken { k: 2 },
         products: Products::Auto,
@@ -210,7 +210,7 @@ fn sirnn(plan: &Plan) -> Options {
 
 /// On protocols, between parties.
 fn run_secure(plan: &Plan) {
-    if plan.ring_bits != 64 {
+    if plan.modulus.bits() != 64 {
         return;
     }
     run_sirnn(plan);

@@ -2,7 +2,7 @@
 
 use crate::common::two_layers;
 use tacit_nn::Plan;
-use tacit_nn::plan::{Order, PlanOptions, plan};
+use tacit_nn::plan::{Modulus, Order, PlanOptions, plan};
 
 /// A field has room for one bit less of a ring's, or three, and its signs are never taken of less
 /// than all of it.
@@ -11,20 +11,20 @@ fn fields_are_planned_like_the_rings_above_them() {
     let samples = [1.0, -1.0, 0.5, 0.25];
     for (field, ring) in [(31, 32), (61, 64)] {
         for order in [Order::MultiplyThenTruncate, Order::TruncateThenMultiply] {
-            let made = |ring_bits| {
+            let made = |element_bits| {
                 let options = PlanOptions {
-                    ring_bits,
+                    modulus: Modulus::of_bits(element_bits),
                     order,
                     samples: Some(&samples),
                     ..PlanOptions::default()
                 };
-                plan(&two_layers(), &options).unwrap_or_else(|e| panic!("{ring_bits}: {e}"))
+                plan(&two_layers(), &options).unwrap_or_else(|e| panic!("{element_bits}: {e}"))
             };
             let (field, ring) = (made(field), made(ring));
-            assert_eq!(field.compare_bits, field.ring_bits);
+            assert_eq!(field.compare_bits, field.modulus.bits());
             let fewer = ring.fraction_bits.abs_diff(field.fraction_bits);
             assert!(fewer <= 2, "{fewer} bits of difference at {order:?}");
-            let room = field.ring_bits - 2;
+            let room = field.modulus.bits() - 2;
             for layer in &field.layers {
                 let bits = field.fraction_bits + layer.trunc;
                 let largest = layer.range * f64::from(bits).exp2();
@@ -35,14 +35,14 @@ fn fields_are_planned_like_the_rings_above_them() {
                 );
             }
             let back = Plan::from_bytes(&field.to_bytes()).expect("its own bytes");
-            assert_eq!(back.ring_bits, field.ring_bits);
+            assert_eq!(back.modulus, field.modulus);
         }
     }
 }
 
 #[test]
 fn a_layer_that_does_not_fit_a_field_is_named() {
-    for (ring_bits, f, part) in [
+    for (element_bits, f, part) in [
         (
             31,
             18,
@@ -51,7 +51,7 @@ fn a_layer_that_does_not_fit_a_field_is_named() {
         (61, 48, "but the 61-bit field holds 59"),
     ] {
         let options = PlanOptions {
-            ring_bits,
+            modulus: Modulus::of_bits(element_bits),
             fraction_bits: Some(f),
             samples: Some(&[1.0, -1.0]),
             ..PlanOptions::default()

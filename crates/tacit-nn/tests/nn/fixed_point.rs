@@ -2,7 +2,7 @@
 
 use crate::common::{distance, models, real, samples};
 use crate::fixed::run_fixed;
-use tacit_nn::plan::{Order, PlanOptions, plan};
+use tacit_nn::plan::{Modulus, Order, PlanOptions, plan};
 
 /// The samples to plan with and those to test with.
 fn halves(x: &[f32]) -> (&[f32], &[f32]) {
@@ -62,7 +62,7 @@ fn check(name: &str, options: PlanOptions, bound: f32) {
         .collect();
     println!(
         "{name} ring {} f {} {:?} error 1/{:.0} agree {agree}/32 {widths:?}\n   {:?}",
-        plan.ring_bits,
+        plan.modulus.bits(),
         plan.fraction_bits,
         options.order,
         1.0 / error,
@@ -72,9 +72,9 @@ fn check(name: &str, options: PlanOptions, bound: f32) {
     assert!(agree >= 31, "{name}: {agree} of 32 agree");
 }
 
-fn with_samples<'a>(ring_bits: u32) -> PlanOptions<'a> {
+fn with_samples<'a>(element_bits: u32) -> PlanOptions<'a> {
     PlanOptions {
-        ring_bits,
+        modulus: Modulus::of_bits(element_bits),
         samples: Some(&[]),
         ..PlanOptions::default()
     }
@@ -117,12 +117,12 @@ fn narrow_ring_follows_float() {
 
 #[test]
 fn no_samples_at_all() {
-    for (ring_bits, bound) in [(64, 2e-5), (32, 1.0 / 40.0)] {
+    for (element_bits, bound) in [(64, 2e-5), (32, 1.0 / 40.0)] {
         for name in ["network-a", "network-b", "network-c", "lenet"] {
             check(
                 name,
                 PlanOptions {
-                    ring_bits,
+                    modulus: Modulus::of_bits(element_bits),
                     input_range: Some(1.0),
                     ..PlanOptions::default()
                 },
@@ -134,10 +134,10 @@ fn no_samples_at_all() {
 
 #[test]
 fn truncate_then_multiply() {
-    for (ring_bits, bound) in [(64, 1e-4), (32, 1.0 / 64.0)] {
+    for (element_bits, bound) in [(64, 1e-4), (32, 1.0 / 64.0)] {
         let options = PlanOptions {
             order: Order::TruncateThenMultiply,
-            ..with_samples(ring_bits)
+            ..with_samples(element_bits)
         };
         for name in ["network-b", "network-c"] {
             check(name, options.clone(), bound);

@@ -5,7 +5,7 @@ use crate::common::*;
 use crate::fixed::run_fixed;
 use tacit_nn::Graph;
 use tacit_nn::onnx::proto::*;
-use tacit_nn::plan::{Functions, LayerOp, PlanOptions, PlannedFunction, Precision, plan};
+use tacit_nn::plan::{Functions, LayerOp, Modulus, PlanOptions, PlannedFunction, Precision, plan};
 use tacit_nn::reference;
 
 /// Numbers from -4 to 4.
@@ -29,18 +29,18 @@ fn holds(graph: Graph, x: &[f32], expected: &[f32], bounds: [f32; 2]) {
         distance(&float, expected) < 1e-5,
         "{float:?} instead of {expected:?}"
     );
-    for (ring_bits, bound) in [(64, bounds[0]), (32, bounds[1])] {
+    for (element_bits, bound) in [(64, bounds[0]), (32, bounds[1])] {
         let options = PlanOptions {
-            ring_bits,
+            modulus: Modulus::of_bits(element_bits),
             samples: Some(x),
             ..PlanOptions::default()
         };
-        let plan = plan(&graph, &options).unwrap_or_else(|e| panic!("{ring_bits}: {e}"));
+        let plan = plan(&graph, &options).unwrap_or_else(|e| panic!("{element_bits}: {e}"));
         let again = tacit_nn::Plan::from_bytes(&plan.to_bytes()).unwrap_or_else(|e| panic!("{e}"));
         let error = distance(&run_fixed(&again, &graph, x), expected);
         assert!(
             error < bound,
-            "{ring_bits} bits, f {}: {error}",
+            "{element_bits} bits, f {}: {error}",
             plan.fraction_bits
         );
     }
@@ -315,7 +315,7 @@ fn arguments_that_do_not_fit_are_refused_by_name() {
     let text = refusal(inside("Exp", &["x"], vec![]), options(&[25.0]));
     assert!(text.contains("'the Exp'"), "{text}");
     let narrow = PlanOptions {
-        ring_bits: 32,
+        modulus: Modulus::PowerOfTwo(32),
         fraction_bits: Some(14),
         ..options(&[0.5])
     };
@@ -327,7 +327,7 @@ fn arguments_that_do_not_fit_are_refused_by_name() {
     // Left to choose, the planner takes as many bits as the function allows.
     let graph = imported(&model(&[1], inside("Tanh", &["x"], vec![]), vec![])).expect("imported");
     let free = PlanOptions {
-        ring_bits: 32,
+        modulus: Modulus::PowerOfTwo(32),
         ..options(&[0.5])
     };
     let plan = plan(&graph, &free).unwrap_or_else(|e| panic!("{e}"));

@@ -1,7 +1,7 @@
 //! Which bits the planner has signs taken from.
 
 use crate::common::*;
-use tacit_nn::plan::{KeyBitsChoice, Keys, Plan, PlanError, PlanOptions, plan};
+use tacit_nn::plan::{KeyBitsChoice, Keys, Modulus, Plan, PlanError, PlanOptions, plan};
 use tacit_nn::{Graph, reference};
 
 const ALL: Keys = Keys {
@@ -76,7 +76,7 @@ fn all_bits_where_the_worst_case_does_not_fit() {
         ..wide(KeyBitsChoice::Full)
     };
     let narrow = PlanOptions {
-        ring_bits: 32,
+        modulus: Modulus::PowerOfTwo(32),
         fraction_bits: Some(12),
         ..PlanOptions::default()
     };
@@ -86,7 +86,7 @@ fn all_bits_where_the_worst_case_does_not_fit() {
         assert_eq!(plan.key_warnings, [""; 0]);
     }
     let field = PlanOptions {
-        ring_bits: 61,
+        modulus: Modulus::Mersenne(61),
         ..wide(KeyBitsChoice::Fixed {
             integer: 5,
             fraction: 2,
@@ -164,7 +164,7 @@ fn widths_are_those_of_the_worst_case() {
         assert_eq!(widths(1000.0, key_bits), [u32::MAX, 36, u32::MAX]);
     }
     let field = PlanOptions {
-        ring_bits: 61,
+        modulus: Modulus::Mersenne(61),
         ..wide(KeyBitsChoice::Full)
     };
     let plan = made(&two_layers(), &field);

@@ -3,14 +3,14 @@
 use crate::common::*;
 use tacit_nn::encode::EncodeError;
 use tacit_nn::plan::{
-    DEFAULT_INPUT_RANGE, MAX_ITEM_BYTES, Order, Plan, PlanError, PlanOptions, Truncated, plan,
-    plan_each,
+    DEFAULT_INPUT_RANGE, MAX_ITEM_BYTES, Modulus, Order, Plan, PlanError, PlanOptions, Truncated,
+    plan, plan_each,
 };
 use tacit_protocols::signs::{SIGNS, Signs};
 
 fn narrow<'a>() -> PlanOptions<'a> {
     PlanOptions {
-        ring_bits: 32,
+        modulus: Modulus::PowerOfTwo(32),
         ..PlanOptions::default()
     }
 }
@@ -168,7 +168,7 @@ fn the_layer_that_does_not_fit_is_named() {
     assert!(matches!(error, PlanError::Range { .. }), "{text}");
     assert!(text.starts_with("layer 'first': values up to 200.0000 need 8 integer + 18 fraction + 5 weight bits, but the 32-bit ring holds 30"), "{text}");
     let wide = PlanOptions {
-        ring_bits: 64,
+        modulus: Modulus::PowerOfTwo(64),
         ..options
     };
     assert_eq!(plan(&two_layers(), &wide).unwrap().fraction_bits, 18);
@@ -270,7 +270,7 @@ fn options_that_make_no_sense() {
     for (options, part) in [
         (
             PlanOptions {
-                ring_bits: 16,
+                modulus: Modulus::PowerOfTwo(16),
                 ..narrow()
             },
             "rings of 32 and 64 bits and fields of 31 and 61",

@@ -3,7 +3,7 @@
 use crate::common::*;
 use tacit_nn::Graph;
 use tacit_nn::graph::{Input, InputKind, Lookup, Node, Op, Output, Texts};
-use tacit_nn::plan::{Keys, LayerOp, Plan, PlanOptions, Precision, plan};
+use tacit_nn::plan::{Keys, LayerOp, Modulus, Plan, PlanOptions, Precision, plan};
 use tacit_protocols::signs::SIGNS;
 
 fn a_plan() -> Plan {
@@ -147,11 +147,11 @@ fn plans_that_lie() {
             .to_string();
         assert!(text.contains(part), "'{text}' does not say '{part}'");
     };
-    with(&|p| p.ring_bits = 48, "48 bits");
+    with(&|p| p.modulus = Modulus::PowerOfTwo(48), "48 bits");
     with(&|p| p.fraction_bits = 63, "63 fraction bits");
     with(&|p| p.compare_bits = 8, "compares 8 bits");
     with(
-        &|p| (p.ring_bits, p.compare_bits) = (61, 32),
+        &|p| (p.modulus, p.compare_bits) = (Modulus::Mersenne(61), 32),
         "compares 32 bits",
     );
     with(&|p| p.inputs[0].limit = -1, "input limit");
@@ -197,7 +197,7 @@ fn plans_that_lie() {
         );
     }
     with(
-        &|p| (p.ring_bits, p.compare_bits) = (61, 61),
+        &|p| (p.modulus, p.compare_bits) = (Modulus::Mersenne(61), 61),
         "it has the key bits",
     );
     with(&|p| p.layers[0].name = "a\nb".into(), "a name");

@@ -9,7 +9,7 @@ use tacit_net::testing::tampering::{Extent, Tampered, Totals};
 use tacit_nn::Graph;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::onnx::{ImportOptions, load};
-use tacit_nn::plan::{Plan, PlanOptions, Roles, plan};
+use tacit_nn::plan::{Modulus, Plan, PlanOptions, Roles, plan};
 use tacit_protocols::Error;
 use tacit_protocols::falcon::{self, Options, PARTIES, Security};
 use tacit_protocols::machine::{Audience, Machine};
@@ -37,7 +37,7 @@ impl Prediction {
     fn new(graph: Graph, image: Vec<f32>) -> Self {
         let graph = graph.optimise();
         let options = PlanOptions {
-            ring_bits: 32,
+            modulus: Modulus::PowerOfTwo(32),
             input_range: Some(1.0),
             ..PlanOptions::default()
         };

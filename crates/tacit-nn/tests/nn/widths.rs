@@ -3,7 +3,7 @@
 use crate::common::*;
 use crate::fixed::run_fixed;
 use tacit_nn::Graph;
-use tacit_nn::plan::{Plan, PlanError, PlanOptions, Precision, plan};
+use tacit_nn::plan::{Modulus, Plan, PlanError, PlanOptions, Precision, plan};
 use tacit_nn::reference;
 
 fn noise(seed: usize, n: usize, reach: f32) -> Vec<f32> {
@@ -64,7 +64,7 @@ fn every_bit_of_precision_halves_the_error() {
 fn widths_hold_what_is_planned_and_sums_extend_nothing() {
     let (graph, x) = (gated(), noise(9, 60, 2.0));
     let plan = planned(&graph, 16, &x).expect("it fits");
-    assert_eq!(plan.ring_bits, 64);
+    assert_eq!(plan.modulus.bits(), 64);
     let mut kinds = std::collections::HashSet::new();
     for (i, layer) in plan.layers.iter().enumerate() {
         let number = plan.number(i + 1);
@@ -139,7 +139,7 @@ fn what_makes_no_sense_is_refused() {
     }
     for options in [
         PlanOptions {
-            ring_bits: 32,
+            modulus: Modulus::PowerOfTwo(32),
             ..PlanOptions::default()
         },
         PlanOptions {
@@ -194,7 +194,7 @@ fn hostile_widths_are_refused() {
         ),
         (
             |p| {
-                p.ring_bits = 32;
+                p.modulus = Modulus::PowerOfTwo(32);
                 p.compare_bits = 32;
             },
             "its input has the widths",

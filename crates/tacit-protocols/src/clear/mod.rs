@@ -100,7 +100,7 @@ impl<R: Ring> Machine for Clear<R> {
     type Share = Vec<R>;
     type Bits = Vec<bool>;
 
-    fn ring_bits(&self) -> u32 {
+    fn element_bits(&self) -> u32 {
         R::BITS
     }
 

@@ -128,7 +128,7 @@ impl<R: Ring> Machine for Falcon<R> {
     type Share = Rss<Buffer<R>>;
     type Bits = Rss<Bits>;
 
-    fn ring_bits(&self) -> u32 {
+    fn element_bits(&self) -> u32 {
         R::BITS
     }
 

@@ -99,7 +99,7 @@ type Made = Result<Handle, Error>;
 
 calls! {
     look:
-    fn ring_bits(&self) -> u32;
+    fn element_bits(&self) -> u32;
     fn cost_model(&self) -> &dyn CostModel;
     fn save(&self, x: &Handle) -> Vec<u8>;
     fn len(&self, x: &Handle) -> usize;
@@ -167,8 +167,8 @@ fn operand<'a, S: Handled>(
 }
 
 impl<M: Hidden> Calls for M {
-    fn ring_bits(&self) -> u32 {
-        Machine::ring_bits(self)
+    fn element_bits(&self) -> u32 {
+        Machine::element_bits(self)
     }
     fn party(&mut self) -> &mut Party {
         Machine::party(self)

@@ -176,13 +176,13 @@ impl Format {
 
     /// Refuses a machine over another ring.
     fn check(&self, machine: &Erased) -> Result<(), Error> {
-        if machine.ring_bits() == self.bits {
+        if machine.element_bits() == self.bits {
             return Ok(());
         }
         Err(Error::Invalid(format!(
             "a function over {} bits was given a machine over {}",
             self.bits,
-            machine.ring_bits()
+            machine.element_bits()
         )))
     }
 }

@@ -21,19 +21,22 @@ pub(super) struct Reached {
 }
 
 impl Steps {
-    /// For elements that `bits` bits hold, the sign included, over a ring or field of `ring_bits`.
-    pub fn new(thresholds: Vec<i64>, bits: u32, ring_bits: u32) -> Self {
+    /// For elements that `bits` bits hold, the sign included, over a ring or field of `element_bits`.
+    pub fn new(thresholds: Vec<i64>, bits: u32, element_bits: u32) -> Self {
         let farthest = thresholds.iter().map(|t| t.unsigned_abs()).max();
-        let keys = match bits < ring_bits {
-            true => promise((1 << (bits.max(1) - 1)) + farthest.unwrap_or(0), ring_bits),
+        let keys = match bits < element_bits {
+            true => promise(
+                (1 << (bits.max(1) - 1)) + farthest.unwrap_or(0),
+                element_bits,
+            ),
             false => KeyBits::ALL,
         };
         Steps { thresholds, keys }
     }
 
     /// For elements from 0 to `most`, between which the thresholds are.
-    pub fn between(thresholds: Vec<i64>, most: i64, ring_bits: u32) -> Self {
-        let keys = promise(most as u64, ring_bits);
+    pub fn between(thresholds: Vec<i64>, most: i64, element_bits: u32) -> Self {
+        let keys = promise(most as u64, element_bits);
         Steps { thresholds, keys }
     }
 
@@ -55,10 +58,10 @@ impl Steps {
 
 /// The promise of magnitudes up to `largest`, with key bits where the ring has room for a comparison that
 /// looks at so many (Bicoptor's, of `dropped + 2 kept + 2` bits).
-pub(super) fn promise(largest: u64, ring_bits: u32) -> KeyBits {
+pub(super) fn promise(largest: u64, element_bits: u32) -> KeyBits {
     let kept = u64::BITS - largest.leading_zeros();
     let all = KeyBits::within(kept + 1);
-    match 2 * kept + 2 <= ring_bits {
+    match 2 * kept + 2 <= element_bits {
         true => KeyBits { kept, ..all },
         false => all,
     }

@@ -245,7 +245,7 @@ impl<F: Field> Machine for Shamir<F> {
     type Share = Buffer<F>;
     type Bits = Buffer<F>;
 
-    fn ring_bits(&self) -> u32 {
+    fn element_bits(&self) -> u32 {
         F::BITS
     }
 

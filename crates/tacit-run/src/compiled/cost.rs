@@ -30,7 +30,8 @@ impl Compiled {
         speeds: Option<&Speeds>,
     ) -> Result<PredictedCost, Error> {
         let plan = self.plan_for(settings.protocol)?;
-        let instance = Instance::new(settings, Some(plan.ring_bits))?.comparing(plan.compare_bits);
+        let instance =
+            Instance::new(settings, Some(plan.modulus.bits()))?.comparing(plan.compare_bits);
         check_truncation(&instance, plan)?;
         let roles = settings.roles(instance.parties)?;
         let most = instance.portion_bytes();

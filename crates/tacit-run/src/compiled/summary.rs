@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tacit_nn::Plan;
 use tacit_nn::graph::{Input, Output};
-use tacit_nn::plan::{Layer, PlannedInput, numbers};
+use tacit_nn::plan::{Layer, PlannedInput};
 
 /// A plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
 #[derive(Clone, Debug, Serialize)]
@@ -99,8 +99,8 @@ impl PlanSummary {
             key_bits: l.keys.text(plan.fraction_bits).filter(|_| key_bits),
         };
         PlanSummary {
-            ring: plan.ring_bits,
-            numbers: numbers(plan.ring_bits),
+            ring: plan.modulus.bits(),
+            numbers: plan.modulus.to_string(),
             fraction_bits: plan.fraction_bits,
             input_bits: plan.input_widths.map(|widths| widths.bits),
             public_model: plan.public_model,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
-use tacit_nn::plan::{Functions, Precision, Roles, is_field};
+use tacit_nn::plan::{Functions, Modulus, Precision, Roles};
 
 use crate::instance::Instance;
 use crate::{CompileOptions, Error, OptionSpec, Settings};
@@ -233,7 +233,7 @@ impl Setup<'_> {
     fn plan_table(&self, party: usize) -> String {
         let plan = self.options;
         let (width, protocol) = (self.instance.width, self.instance.protocol);
-        let kind = if is_field(width) { "field" } else { "ring" };
+        let kind = Modulus::of_bits(width).kind();
         let widths: Vec<_> = protocol.widths.iter().map(u32::to_string).collect();
         let precision = plan.precision_for(protocol);
         // A ring that is insisted on has all tensors of one width.

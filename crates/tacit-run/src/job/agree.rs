@@ -185,8 +185,8 @@ fn announce_plan<'a>(
             Cow::Owned(plan.map_err(|e| refused(e.to_string()))?)
         }
     };
-    let (ring, order, public) = (plan.ring_bits, plan.order, plan.public_model);
-    if (ring, order, public) != (terms.instance.width, terms.order, terms.public_model) {
+    let (bits, order, public) = (plan.modulus.bits(), plan.order, plan.public_model);
+    if (bits, order, public) != (terms.instance.width, terms.order, terms.public_model) {
         return Err(refused(
             "its ring, order or secrecy is not the one agreed on".into(),
         ));

@@ -190,8 +190,8 @@ impl ServeConfig {
         let bytes = serde_json::to_vec(&told.plan).map_err(|e| strange(e.to_string()))?;
         let plan = Plan::from_bytes_within(&bytes, terms.item_bytes, SIGNS);
         let plan = plan.map_err(|e| strange(e.to_string()))?;
-        let (ring, order, public) = (plan.ring_bits, plan.order, plan.public_model);
-        if (ring, order, public) != (terms.instance.width, terms.order, terms.public_model) {
+        let (bits, order, public) = (plan.modulus.bits(), plan.order, plan.public_model);
+        if (bits, order, public) != (terms.instance.width, terms.order, terms.public_model) {
             let why = "its ring, order or secrecy is not that of this party's config";
             return Err(strange(why.into()));
         }

@@ -115,7 +115,7 @@ impl Sharing {
             return Err(refused("its digest is not that of its plan".into()));
         }
         let scheme = read.scheme;
-        if scheme.bits() != plan.ring_bits {
+        if scheme.bits() != plan.modulus.bits() {
             return Err(refused(
                 "its plan and its sharing are of different rings".into(),
             ));

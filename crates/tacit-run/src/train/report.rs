@@ -1,7 +1,7 @@
 //! What a training cost.
 
 use serde::{Deserialize, Serialize};
-use tacit_nn::plan::numbers;
+use tacit_nn::plan::Modulus;
 use tacit_train::{Scores, Training};
 
 use super::TrainOptions;
@@ -129,7 +129,7 @@ impl TrainReport {
             protocol: instance.protocol.name.into(),
             security: instance.security(),
             parties: instance.parties,
-            numbers: numbers(instance.width),
+            numbers: Modulus::of_bits(instance.width).to_string(),
             fraction_bits: training.fixed.fraction,
             truncation: instance.truncation(),
             network: terms.network.name.clone(),

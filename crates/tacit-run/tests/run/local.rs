@@ -78,7 +78,7 @@ fn protocol(name: &str) -> &'static Protocol {
 #[test]
 fn the_plan_follows_the_protocol() {
     let model = compiled(&CompileOptions::default());
-    assert_eq!(model.plan().ring_bits, 64);
+    assert_eq!(model.plan().modulus.bits(), 64);
     let falcon = Settings::default().protocol;
     let shamir = protocol("shamir");
     assert!(std::ptr::eq(
@@ -86,12 +86,12 @@ fn the_plan_follows_the_protocol() {
         model.plan()
     ));
     let plan = model.plan_for(shamir).expect("a plan");
-    assert_eq!((plan.ring_bits, plan.compare_bits), (61, 61));
+    assert_eq!((plan.modulus.bits(), plan.compare_bits), (61, 61));
     assert_eq!(plan.fraction_bits, model.plan().fraction_bits);
     // It is made once.
     assert!(std::ptr::eq(model.plan_for(shamir).expect("a plan"), plan));
     let narrow = compiled(&options(r#"{"field": 31}"#));
-    assert_eq!(narrow.plan_for(shamir).expect("a plan").ring_bits, 31);
+    assert_eq!(narrow.plan_for(shamir).expect("a plan").modulus.bits(), 31);
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl Machine for Sirnn {
     type Share = Tensor;
     type Bits = Bits;
 
-    fn ring_bits(&self) -> u32 {
+    fn element_bits(&self) -> u32 {
         self.bits
     }
 

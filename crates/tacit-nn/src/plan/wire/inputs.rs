@@ -21,14 +21,14 @@ pub(super) fn check(plan: &Plan) -> Result<usize, String> {
 }
 
 fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
-    let (input, room) = (&planned.input, plan.ring_bits - 2);
+    let (input, room) = (&planned.input, plan.modulus.bits() - 2);
     name(&input.name)?;
     ensure(planned.limit > 0 && planned.limit >> room == 0, || {
         format!("its input limit is {}", planned.limit)
     })?;
     let tokens = matches!(input.kind, InputKind::Tokens { .. });
     ensure(
-        !planned.ranked || !tokens && planned.limit <= most_rank(plan.ring_bits),
+        !planned.ranked || !tokens && planned.limit <= most_rank(plan.modulus.bits()),
         || "an input of its ranks has no such numbers".into(),
     )?;
     ensure(input.batch <= input.shape.len(), || {

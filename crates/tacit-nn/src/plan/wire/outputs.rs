@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tacit_protocols::signs::Signs;
 
 use super::super::end::MOST_CLASSES;
-use super::super::{Keys, Opening, Plan, Reveal, Scores, is_field};
+use super::super::{Keys, Opening, Plan, Reveal, Scores};
 use super::name;
 use super::sizes::{Check, MAX_AXES, MAX_ELEMENTS, ensure, product, shape};
 use crate::graph::{Classes, Output, Tail};
@@ -98,8 +98,8 @@ fn check_opening(plan: &Plan, value: usize, signs: &[Signs]) -> Result<usize, St
     ensure(few && output.tail.is_empty(), || {
         format!("it opens {k} of {} classes", scores.size)
     })?;
-    let chosen = !is_field(plan.ring_bits) && plan.input_widths.is_none();
-    let fit = chosen && keys.dropped == 0 && keys.hold(signs, plan.ring_bits);
+    let chosen = !plan.modulus.is_prime() && plan.input_widths.is_none();
+    let fit = chosen && keys.dropped == 0 && keys.hold(signs, plan.modulus.bits());
     ensure(*keys == Keys::ALL || fit, || {
         format!("its classes have the key bits {keys:?}")
     })?;

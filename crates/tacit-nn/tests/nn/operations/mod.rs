@@ -17,7 +17,7 @@ mod whole;
 use crate::common::*;
 use crate::fixed::run_fixed;
 use tacit_nn::onnx::proto::*;
-use tacit_nn::plan::{Order, PlanOptions, Precision, plan};
+use tacit_nn::plan::{Modulus, Order, PlanOptions, Precision, plan};
 use tacit_nn::reference;
 
 /// A model of items of a batch is held to what is expected of it.
@@ -46,7 +46,7 @@ fn follows(model: &ModelProto, x: &[f32], expected: &[f32]) {
         distance(&after, expected) < 1e-5,
         "{after:?} instead of {expected:?} after optimisation"
     );
-    for (ring_bits, order, public_model, bits, bound) in [
+    for (element_bits, order, public_model, bits, bound) in [
         (64, Order::MultiplyThenTruncate, false, None, 1e-3),
         (64, Order::MultiplyThenTruncate, true, None, 1e-3),
         (64, Order::TruncateThenMultiply, false, None, 1e-2),
@@ -55,7 +55,7 @@ fn follows(model: &ModelProto, x: &[f32], expected: &[f32]) {
         (64, Order::MultiplyThenTruncate, true, Some(26), 1e-2),
     ] {
         let options = PlanOptions {
-            ring_bits,
+            modulus: Modulus::of_bits(element_bits),
             order,
             public_model,
             precision: bits.map(Precision::Bits),

@@ -12,7 +12,9 @@ use tacit_nn::Graph;
 use tacit_nn::encode::EncodeError;
 use tacit_nn::execute::{execute, reveal_output, share_input, share_weights};
 use tacit_nn::onnx::proto::NodeProto;
-use tacit_nn::plan::{KeyBitsChoice, Keys, Plan, PlanOptions, RANKING, Reveal, Roles, plan};
+use tacit_nn::plan::{
+    KeyBitsChoice, Keys, Modulus, Plan, PlanOptions, RANKING, Reveal, Roles, plan,
+};
 use tacit_nn::reference;
 use tacit_protocols::Error;
 use tacit_protocols::clear;
@@ -347,7 +349,7 @@ fn classes_are_compared_exactly_whatever_the_key_bits() {
     assert!((6..=8).contains(&kept), "{kept} bits before the point");
     // Over 32 bits there is no room for them: then nothing is promised.
     let short = plan_with(&PlanOptions {
-        ring_bits: 32,
+        modulus: Modulus::PowerOfTwo(32),
         key_bits: KeyBitsChoice::Full,
         fraction_bits: Some(16),
         ..few

@@ -1,7 +1,7 @@
 //! Inputs that are only compared are shared as ranks: what float32 tells apart, the shares tell apart.
 
 use tacit_nn::Graph;
-use tacit_nn::plan::{KeyBitsChoice, Plan, PlanOptions, plan};
+use tacit_nn::plan::{KeyBitsChoice, Modulus, Plan, PlanOptions, plan};
 
 use super::forest::{around, stump};
 use super::*;
@@ -11,9 +11,9 @@ fn planned(graph: &Graph, options: &PlanOptions) -> Plan {
     plan(graph, options).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn over(ring_bits: u32) -> PlanOptions<'static> {
+fn over(element_bits: u32) -> PlanOptions<'static> {
     PlanOptions {
-        ring_bits,
+        modulus: Modulus::of_bits(element_bits),
         ..PlanOptions::default()
     }
 }

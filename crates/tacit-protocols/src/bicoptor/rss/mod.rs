@@ -151,7 +151,7 @@ impl<R: Ring> Machine for BicoptorRss<R> {
     /// Bits over the ring.
     type Bits = Rss<Buffer<R>>;
 
-    fn ring_bits(&self) -> u32 {
+    fn element_bits(&self) -> u32 {
         R::BITS
     }
 

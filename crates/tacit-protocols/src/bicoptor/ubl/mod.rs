@@ -89,7 +89,7 @@ impl<R: Ring> Machine for Ubl<R> {
     type Share = Share<R>;
     type Bits = Share<R>;
 
-    fn ring_bits(&self) -> u32 {
+    fn element_bits(&self) -> u32 {
         R::BITS
     }
 
