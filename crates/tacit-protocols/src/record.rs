@@ -59,7 +59,7 @@ impl Noted {
         }
     }
 
-    /// As many elements, of as many bits as the narrowest.
+    /// A share of as many elements as this one, of as many bits as the narrowest of all.
     fn with<'a>(&self, others: impl IntoIterator<Item = &'a Noted>) -> Self {
         let bits = others.into_iter().filter_map(|other| other.bits);
         Noted::of(self.n).of_bits(bits.chain(self.bits).min())
@@ -218,7 +218,7 @@ impl Machine for Recorder<'_> {
         Operand::Public([].into())
     }
 
-    /// Zeros, to all.
+    /// Notes the opening; what all would learn is zeros.
     fn reveal(&mut self, x: &Noted, to: Audience) -> Result<Option<Vec<i64>>, Error> {
         let n = x.n;
         self.push(Call::Reveal { n, to });
@@ -369,7 +369,8 @@ impl Machine for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// With what everybody knows only the truncation is a call, and more bits before it.
+    /// A product with a public operand, of which only the changes of its bits are calls: to those of the product
+    /// before, and the truncation after.
     fn linear_public(
         &mut self,
         x: &Noted,

@@ -149,7 +149,7 @@ fn hash_of(path: &Path) -> Result<blake3::Hash, Error> {
         .map_err(gone)
 }
 
-/// Without the samples.
+/// Shows the path and the options, not the samples.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Source")

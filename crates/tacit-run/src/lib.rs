@@ -98,7 +98,7 @@ pub struct Tensor<'a> {
     pub shape: &'a [usize],
 }
 
-/// Without the elements: they are secret.
+/// Shows the shape without the elements: they are secret.
 impl fmt::Debug for Tensor<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Tensor")

@@ -184,7 +184,7 @@ impl Protocol {
     }
 }
 
-/// By its name.
+/// Reads a protocol by its name.
 impl<'de> Deserialize<'de> for &'static Protocol {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Protocol::of_name(&String::deserialize(from)?).map_err(de::Error::custom)

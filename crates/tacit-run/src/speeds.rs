@@ -79,7 +79,7 @@ pub struct Point {
 pub struct Curve {
     /// Bytes of an element, of all parties.
     pub bytes: f64,
-    /// By growing sizes.
+    /// The sizes that were measured, the smallest first.
     pub points: Vec<Point>,
 }
 
@@ -172,13 +172,13 @@ impl Speeds {
 }
 
 impl Part {
-    /// By what calls of its kind took; nothing where none was measured.
+    /// Seconds of this part, by what calls of its kind took; 0 where none was measured.
     fn among(&self, curves: &BTreeMap<CallKind, Vec<Curve>>) -> f64 {
         let curves = curves.get(&self.kind);
         curves.map_or(0.0, |curves| self.seconds(curves))
     }
 
-    /// By what calls of few and of many bytes took.
+    /// Seconds of this part, by what calls of few and of many bytes took.
     pub fn seconds(&self, curves: &[Curve]) -> f64 {
         let along = |curve: &Curve| along(&curve.points, self.size);
         match curves {

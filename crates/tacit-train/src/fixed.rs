@@ -83,7 +83,7 @@ impl FixedPoint {
         }
     }
 
-    /// All of them, if each is within the limit.
+    /// Encodes all numbers, if each is within the limit.
     pub fn encode_all(&self, values: &[f32]) -> Result<Vec<i64>, Beyond> {
         self.check(values)?;
         Ok(values.iter().map(|v| self.encode(f64::from(*v))).collect())

@@ -35,17 +35,17 @@ impl Default for Sgd {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
-    /// Not at all.
+    /// The rate stays as it is.
     #[default]
     Constant,
-    /// By a factor every so many epochs.
+    /// The rate changes by a factor every so many epochs.
     Step {
         /// The epochs.
         every: usize,
         /// The factor.
         factor: f64,
     },
-    /// Down to 0 along half a cosine.
+    /// The rate falls to 0 along half a cosine.
     Cosine {
         /// Over so many epochs.
         epochs: usize,

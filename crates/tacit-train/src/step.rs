@@ -35,7 +35,7 @@ pub fn calls_by_stage<T>(
 pub struct State {
     /// The parameters, as [`Network::parameters`] lists them.
     pub parameters: Vec<Handle>,
-    /// By parameter the last step, or Adam's mean of gradients. Only for parameters that gradients
+    /// Each parameter's last step, or Adam's mean of its gradients. Only for parameters that gradients
     /// change; the others have entries without meaning.
     pub velocity: Vec<Handle>,
     /// The mean of the squares of gradients, where the optimiser follows them.

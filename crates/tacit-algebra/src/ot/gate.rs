@@ -34,7 +34,7 @@ pub struct Table {
     tops: u64,
     /// How the row of a side's number is found in `rows`.
     layout: RowLayout,
-    /// By side.
+    /// The table's rows as each of the two sides reads them.
     rows: [Vec<u64>; 2],
 }
 

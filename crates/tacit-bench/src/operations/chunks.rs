@@ -122,7 +122,7 @@ mod tests {
         assert!(chunk("matmul", 6).is_err_and(|e| e.contains("'matmul' is not cut")));
     }
 
-    /// Of many it is bounded, of few nothing is cut.
+    /// The memory of many elements is bounded; few elements are one chunk.
     #[test]
     fn memory_depends_on_the_chunk_and_not_on_the_size() {
         for run in [

@@ -70,7 +70,7 @@ pub struct Analysis {
     pub items: usize,
     /// The accuracy of the model in float32.
     pub float_accuracy: f64,
-    /// By fraction bits, order and masks.
+    /// What was measured, a row for each number of fraction bits, order and kind of masks.
     pub rows: Vec<AnalysisRow>,
 }
 
@@ -156,7 +156,7 @@ pub fn analyze_truncation(
 /// An analysis at work.
 struct Analyst<'a> {
     graph: &'a Graph,
-    /// As the model was compiled.
+    /// What is opened, as the model was compiled.
     reveal: Option<Reveal>,
     x: Tensor<'a>,
     labels: &'a [i64],

@@ -23,7 +23,7 @@ const SPAN: Span = Span { low: -2, high: 4 };
 #[derive(Clone, Copy, Debug)]
 enum Computed {
     Named(FunctionKind),
-    /// From numbers of 16 bits to numbers of 16 bits, and these made wide again.
+    /// A function from numbers of 16 bits to numbers of 16 bits, which are made wide again.
     Between,
     Logarithm,
     Division,

@@ -22,7 +22,7 @@ pub struct Look {
     pub sharing: Sharing,
     /// What messages and shares are made of.
     pub words: Words,
-    /// By party its streams of words alone.
+    /// The generators of a party, by its number, of which words alone are drawn.
     pub generators: fn(usize) -> Vec<Stream>,
     /// Whether streams and shares are looked at as planes of bits, too.
     pub planes: bool,
@@ -55,7 +55,7 @@ impl Roles {
 /// A run that was looked at.
 pub struct Seen {
     pub recorder: Recorder,
-    /// By party.
+    /// What every party ended with, in the order of parties.
     pub ends: Vec<End>,
 }
 

@@ -41,8 +41,8 @@ pub(super) struct Chosen<T> {
     pub warnings: Vec<String>,
     /// The largest error of an output that is to be expected.
     pub error: f64,
-    /// For every output the largest errors in its trial: of the output, and of what the receiver computes
-    /// from it.
+    /// The largest errors that the trial shows of every output: of the output itself, and of what the receiver
+    /// computes from it.
     pub shown: Vec<[f64; 2]>,
 }
 
@@ -57,7 +57,7 @@ impl Scaled for AtFraction {
         &self.scales
     }
 
-    /// Its layer's own, or those of all values.
+    /// The fraction bits of value `id`: its layer's own, or those of all values.
     fn fraction(&self, id: ValueId) -> u32 {
         let own = id
             .checked_sub(1)

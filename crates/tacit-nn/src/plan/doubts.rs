@@ -69,7 +69,7 @@ fn unlike(options: &PlanOptions) -> &'static str {
     }
 }
 
-/// What to do about it.
+/// What a user can do about values that may exceed the plan's range.
 fn cure(options: &PlanOptions, range: f64) -> String {
     let wider = match options.modulus {
         Modulus::PowerOfTwo(32) => ", or compute over the 64-bit ring",

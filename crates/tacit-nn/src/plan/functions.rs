@@ -54,10 +54,10 @@ pub enum PlannedFunction {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Functions {
-    /// To a few units of the last place.
+    /// Functions within a few units of the last place.
     #[default]
     Accurate,
-    /// To about `2^-10`, of reciprocals and inverse roots relatively, by fewer products.
+    /// Functions within about `2^-10` by fewer products; reciprocals and inverse roots within that of their value.
     Fast,
 }
 
@@ -105,9 +105,9 @@ pub(super) struct Arguments {
     pub within: Interval,
     /// The arguments that an input can lead to.
     pub worst: Interval,
-    /// What none exceeds by the way it is made, not even by its rounding.
+    /// A magnitude that no argument exceeds by the way it is made, rounding included.
     pub most: f64,
-    /// Their fraction bits.
+    /// Fraction bits of the arguments.
     pub fraction: u32,
 }
 

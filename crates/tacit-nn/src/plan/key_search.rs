@@ -96,7 +96,7 @@ impl Search<'_> {
         Ok((keys, warnings))
     }
 
-    /// All bits, and why.
+    /// Keeps all key bits, with a warning that says why.
     fn none(&self, why: String) -> Chosen {
         let (keys, _) = full(self.graph, self.bounds, self.f, self.options);
         (keys, vec![format!("all key bits are kept: {why}")])

@@ -12,18 +12,18 @@ use crate::graph::{Graph, Node, Op, ValueId};
 /// How the key bits of the layers that take signs are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum KeyBitsChoice {
-    /// All bits that the worst case needs; where the ring has no room to look at these alone, exact
+    /// Signs are taken from all bits that the worst case needs; where the ring has no room to look at these alone, exact
     /// signs of all its elements.
     #[default]
     Full,
-    /// As many bits before and after the point, for every layer.
+    /// Every layer's signs are taken from this many bits before and after the point.
     Fixed {
         /// Bits before the point: signs are right below two to their power.
         integer: u32,
         /// Bits after the point that are looked at.
         fraction: u32,
     },
-    /// For each layer the fewest of which the classes suffer little.
+    /// Each layer's signs are taken from the fewest bits that change few classes.
     Auto {
         /// The share of inputs like the samples whose class may change, with a confidence of 95 %.
         loss: f64,
@@ -60,7 +60,7 @@ impl From<Keys> for KeyBits {
 }
 
 impl Keys {
-    /// All bits.
+    /// Signs are taken from all bits.
     pub(crate) const ALL: Keys = Keys {
         dropped: KeyBits::ALL.dropped,
         kept: KeyBits::ALL.kept,

@@ -18,7 +18,7 @@ const TABLES_SHARE: f64 = 1.0 / 4096.0;
 /// What such an error counts for the last truncation.
 const LAST: f64 = 2.0;
 
-/// By what a field is more likely to round up: where two bits are dropped, an exact number in one of 16.
+/// How much more likely a field is to round up than a ring: where two bits are dropped, an exact number in one of 16.
 const FIELD: f64 = 1.0 / 15.0;
 
 /// Fraction bits of what is as good as not rounded.
@@ -33,13 +33,14 @@ const FLOAT: f64 = 1.0 / (1u64 << 23) as f64;
 /// How a value is rounded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
-    /// To the nearest number, as inputs are.
+    /// A value that is rounded to the nearest number, as inputs are.
     Encoded,
-    /// Not at all: it is a sum or a choice of others.
+    /// A value that is not rounded: a sum or a choice of others.
     Exact,
-    /// As its protocol truncates.
+    /// A value that the protocol truncates.
     Truncated,
-    /// So, after an error of up to so many units, and of so many more for every unit of value.
+    /// A function's value, truncated after an error of up to so many units, and of so many more for every unit
+    /// of value.
     Function(f64, f64),
 }
 

@@ -65,7 +65,7 @@ pub const SIGNS: Signs = Signs {
     narrow: None,
 };
 
-/// Where the comparison looks, as was promised: an error where that does not fit the ring.
+/// The window of bits that a comparison looks at for these key bits; an error where it does not fit the ring.
 fn window<R: Ring>(keys: KeyBits, form: Form) -> Result<Window, Error> {
     let KeyBits { dropped, kept, .. } = keys;
     Window::new::<R>(dropped, kept, form).ok_or_else(|| {

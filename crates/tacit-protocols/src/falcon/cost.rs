@@ -146,7 +146,7 @@ impl<R: Ring> Counts for Falcon<R> {
 }
 
 impl<R: Ring> CostModel for FalconCost<R> {
-    /// Without the verifications that a machine makes by itself: [`CostModel::checked`] lists them.
+    /// The cost of a call, without the verifications that a machine makes by itself: [`CostModel::checked`] lists them.
     fn online(&self, call: &Call) -> Cost {
         match *call {
             Call::Verify(waiting) => self.verify(waiting),
@@ -184,7 +184,7 @@ impl<R: Ring> CostModel for FalconCost<R> {
         self.stored(call).max(workspace::<R>(call))
     }
 
-    /// With what waits for a verification, and what its proof takes.
+    /// The bytes of material and of the widest call, with what waits for a verification and what its proof takes.
     fn memory(&self, calls: &[Call]) -> u64 {
         let stored: u64 = calls.iter().map(|call| self.stored(call)).sum();
         let most = |of: &dyn Fn(&Call) -> u64| calls.iter().map(of).max().unwrap_or(0);

@@ -130,7 +130,7 @@ impl Encoding for BitRows {
 /// The top bits of words, as many of each word; unused bits at the end are 0.
 #[derive(Clone)]
 pub(crate) struct Tops<R = ()> {
-    /// As read, the words have no other bits.
+    /// Words of which the highest bits are sent; those that were read have no other bits.
     pub words: Buffer<R>,
     pub bits: u32,
 }

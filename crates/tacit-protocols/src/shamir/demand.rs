@@ -56,7 +56,7 @@ pub(super) struct Needs {
     pub unfolded: usize,
     /// Doubles kept for the online phase.
     pub doubles: usize,
-    /// Zeros used or kept.
+    /// Sharings of 0, used at once or kept.
     pub zeros: usize,
 }
 

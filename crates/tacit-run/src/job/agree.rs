@@ -35,7 +35,7 @@ pub(crate) struct Agreed<'a> {
     pub asked: Asked,
 }
 
-/// Those of a request.
+/// What the parties agree on of one request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub inputs: usize,

@@ -22,7 +22,7 @@ pub(crate) type Answered = (Option<Vec<i64>>, Vec<Totals>);
 pub(crate) struct Load<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
-    /// Of the model's owner.
+    /// The encoded weights, at the model's owner.
     pub weights: Option<&'a [LayerWeights]>,
     pub ledger: &'a mut Ledger,
 }
@@ -94,7 +94,7 @@ pub(crate) struct Demand(Vec<(usize, Batch, MaterialPortions)>);
 const SIZES: usize = 32;
 
 impl Demand {
-    /// Of `n` items of a plan, with at most `most` bytes of material at a time.
+    /// What `n` items of a plan demand, with at most `most` bytes of material at a time.
     pub fn of(
         &mut self,
         n: usize,
@@ -119,7 +119,7 @@ impl Demand {
 pub(crate) struct Prediction<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
-    /// Of the data's owner.
+    /// The encoded inputs, at the data's owner.
     pub values: Option<&'a [i64]>,
     pub inputs: usize,
     pub batch: usize,

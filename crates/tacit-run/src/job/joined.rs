@@ -33,7 +33,7 @@ pub(crate) struct Joined {
 /// A request as one party knows it.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
-    /// Of the data's owner.
+    /// The inputs, at the data's owner.
     pub input: Option<Given<'a>>,
     /// Items predicted at a time.
     pub batch: Option<NonZeroUsize>,

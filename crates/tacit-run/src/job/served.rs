@@ -23,7 +23,7 @@ pub(crate) struct Serving<'a> {
 /// Requests that are predicted together.
 pub(crate) struct Served<'a> {
     pub serving: Serving<'a>,
-    /// Of each request its items, and this party's share of them.
+    /// Each request: how many items it has, and this party's share of them.
     pub requests: &'a [(usize, &'a [u8])],
     /// So many times material for `ahead` items lies ready.
     pub ready: usize,

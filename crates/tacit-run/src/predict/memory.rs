@@ -35,9 +35,9 @@ impl Memory {
 pub(crate) struct Predicted<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
-    /// Of the batch.
+    /// Items of a batch.
     pub items: usize,
-    /// What it runs.
+    /// The stages that a batch runs.
     pub stages: &'a [Stage],
     pub portions: &'a MaterialPortions,
     /// Bytes by which compiling the model enlarged its owner's process.

@@ -36,7 +36,7 @@ pub(super) struct Described {
     pub outputs: serde_json::Value,
     /// Fraction bits of numbers of the input, as they are shared.
     pub input_fraction: u32,
-    /// Those of numbers of the answer; none where they are classes.
+    /// Fraction bits of numbers of the answer; none where answers are classes.
     pub output_fraction: Option<u32>,
     /// The plan, without weights.
     pub plan: serde_json::Value,

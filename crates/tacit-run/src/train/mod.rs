@@ -47,7 +47,7 @@ pub struct Dataset<'a> {
     pub target: &'a [f32],
 }
 
-/// Without the items: they are secret.
+/// Shows the sizes without the items: they are secret.
 impl fmt::Debug for Dataset<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Dataset")
@@ -67,7 +67,7 @@ pub struct Trained {
     pub report: TrainReport,
 }
 
-/// Without the parameters: they are the model owner's.
+/// Shows how many parameters there are, without these: they are the model owner's.
 impl fmt::Debug for Trained {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let parameters = self.parameters.as_ref().map(Vec::len);

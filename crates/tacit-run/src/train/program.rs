@@ -95,7 +95,7 @@ pub(super) struct Outcome {
     /// Mini-batches of this run.
     batches: usize,
     epochs: Vec<EpochReport>,
-    /// Where it went on, if it did.
+    /// Where the training went on from a checkpoint, if it did.
     resumed: Option<Resumed>,
 }
 

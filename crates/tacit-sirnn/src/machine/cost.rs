@@ -145,7 +145,8 @@ impl CostModel for SirnnCost {
         2 * stored + widest + KEY_COPIES * keys
     }
 
-    /// Those of products of encrypted numbers; of a set again where a later portion packs more levels.
+    /// The cost of keys for products of encrypted numbers; keys of a set are made again where a later portion of
+    /// material packs more levels.
     fn keys(&self, portions: &[&[Call]]) -> Cost {
         let (mut known, mut sum) = (Wanted::default(), Cost::each(PARTIES, 0, 0));
         for calls in portions {
@@ -166,7 +167,7 @@ impl CostModel for SirnnCost {
         sum
     }
 
-    /// Of a product of encrypted numbers what its ciphertexts take.
+    /// The bytes of a product's ciphertexts, where it is one of encrypted numbers.
     fn workspace(&self, call: &Call) -> u64 {
         let product = Product::of(call, self.0.bits);
         let way = product.and_then(|product| self.way(&product));

@@ -13,12 +13,12 @@ use crate::{PARTIES, Shared};
 /// How products whose factors lie at different parties are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Products {
-    /// By whichever takes less time on the network, as roughly told.
+    /// Whichever of the others is expected to take less time on the network.
     #[default]
     Auto,
-    /// By oblivious transfers.
+    /// Products by oblivious transfers.
     Ot,
-    /// By encryption under ring learning with errors, all but those element by element.
+    /// Products by encryption under ring learning with errors; those element by element by oblivious transfers.
     Rlwe,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Product {
 }
 
 impl Product {
-    /// Of a call, over a ring of so many bits; none if it is not one.
+    /// The product that a call makes over a ring of so many bits; none if it makes none.
     pub fn of(call: &Call, ring: u32) -> Option<Self> {
         let Call::Product {
             map,

@@ -321,7 +321,7 @@ impl Machine for Sirnn {
         Ok(self.add(x, &chosen))
     }
 
-    /// By tables where the function and its format allow.
+    /// Computes the function by tables, where it and its format allow that.
     fn native(&mut self, function: &Elementary, x: &Tensor) -> Option<Result<Tensor, Error>> {
         let native = Native::of(function)?;
         Some(self.by_tables(&native, function, x))

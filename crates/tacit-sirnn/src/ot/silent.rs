@@ -114,7 +114,7 @@ struct ExtensionSchedule {
 }
 
 impl ExtensionSchedule {
-    /// For a demand at which `have` OTs are in stock and `kept` of them are kept back.
+    /// The schedule for a demand at which `have` OTs are in stock and `kept` of them are kept back.
     ///
     /// The largest set that is worth it runs again and again; a demand too small for the smallest,
     /// below [`Set::worth`] or 435 200 OTs, is met by SoftSpoken.

@@ -20,7 +20,7 @@ const HIGH: i32 = 10;
 pub(crate) struct Normal {
     /// The normalised values.
     values: Handle,
-    /// By channel, `1 / sqrt(variance + eps)`.
+    /// Each channel's `1 / sqrt(variance + eps)`.
     scale: Handle,
 }
 

@@ -65,7 +65,7 @@ simd! {
         }
     }
 
-    /// Of values under their pads field 0 is the share; the messages are the others under it.
+    /// Takes field 0 of each word of padded values for the share, and hides the other fields, the messages, under it.
     fn hide(words: &mut [u64], shares: &mut [u64], index_bits: u32, width: u32) {
         let mask = u64::MAX >> (64 - width);
         for (word, share) in words.iter_mut().zip(shares) {

@@ -34,7 +34,7 @@ pub(in super::super) struct MaskCounts {
 }
 
 impl MaskCounts {
-    /// As many that no circuit's columns begin or end within a word of bits.
+    /// These counts rounded up, so that no circuit's columns begin or end within a word of bits.
     fn whole_words(self) -> MaskCounts {
         MaskCounts {
             signs: self.signs.next_multiple_of(64),
@@ -97,8 +97,8 @@ impl<F: Field> EdaBits<F> {
 pub(in super::super) struct Begun<F> {
     pub(super) counts: MaskCounts,
     pub(super) dealt: Dealt<F>,
-    /// For sums of truncations' masks but for the last, for what makes two numbers of many, for the last sums,
-    /// and for words' bits.
+    /// Doubles for sums of truncations' masks but for the last. The fields after it have those for what makes two
+    /// numbers of many, for the last sums, for words' bits, and for signs online.
     pub(super) partial: BitDoubles,
     pub(super) compress: BitDoubles,
     pub(super) sums: BitDoubles,
@@ -288,7 +288,7 @@ fn shifts(wants: &[Want]) -> Vec<(usize, u32)> {
     wants.iter().filter_map(shift).collect()
 }
 
-/// Of every sum the carry into the lowest bit, and that into bit `d` of each truncation.
+/// The carries of every sum into its lowest bit, and into bit `d` of each truncation.
 fn carried(carries: &[Sliced], wants: &[Want]) -> Vec<[Sliced; 2]> {
     let of = |carries: &Sliced| {
         let (mut at, mut parts) = (0, Vec::new());

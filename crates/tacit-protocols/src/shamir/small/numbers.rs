@@ -153,7 +153,7 @@ impl<F: Field> Shamir<F> {
     }
 }
 
-/// Those of a range of elements.
+/// The shifts of a range of elements.
 fn cut(shifts: &[(usize, u32)], range: &Range<usize>) -> Vec<(usize, u32)> {
     let (mut at, mut within) = (0, Vec::new());
     for (n, d) in shifts {

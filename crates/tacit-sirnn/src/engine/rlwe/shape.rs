@@ -60,7 +60,7 @@ pub(super) struct Block {
 }
 
 impl Sizes {
-    /// Of a map that this can compute; none of products element by element or of nothing.
+    /// The sizes of a map, if it is one that encryption computes: no product element by element, and none of nothing.
     pub fn of(map: &Bilinear) -> Option<Self> {
         let matrix = |groups, MatMul { m, k, n }| Sizes {
             groups,
