@@ -1,6 +1,7 @@
 //! A product over the base whose inner dimension is cut into blocks: what `<u(X), v(X)>` has for its coefficients where
 //! the blocks of both operands are the parts of `u` and `v`.
 
+use super::{Extension, Galois};
 use crate::{BatchMatMul, Conv2d, MatMul, Ring, batch_matmul_acc, conv2d_acc};
 
 /// The operands of a product: `[outer, inner, rest]` elements with zeros after the inner ones, up to `to` of them.
@@ -79,6 +80,16 @@ pub fn by_distance<R: Ring>(
             sums.for_each(|(sum, value)| *sum = sum.add(*value));
         }
     }
+    out
+}
+
+/// `sum_s f_s x_s`, times the point whose coefficients are the bits of `coin`: of blocks of a single row or column,
+/// which a factor for each takes to one element at a time.
+pub fn combined<R: Ring>(factors: &[Galois<R>], x: &[&[R]], coin: u64) -> Vec<Galois<R>> {
+    let mut out = vec![Galois::ZERO; x.first().map_or(0, |x| x.len())];
+    assert!(factors.len() == x.len() && x.iter().all(|x| x.len() == out.len()));
+    R::combine_into(&mut out, factors, x);
+    R::times_plus_to(&mut out, coin, &[]);
     out
 }
 

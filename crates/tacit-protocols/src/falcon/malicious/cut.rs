@@ -48,6 +48,48 @@ impl<R: Ring> Cut<R> {
     /// other order.
     fn at(
         &self,
+        operands: [&[R]; 2],
+        point: Galois<R>,
+        range: [usize; 2],
+        reversed: bool,
+    ) -> [Vec<Galois<R>>; 2] {
+        if let Coins::Matrices(shape, [a, b]) = &self.coins
+            && shape.each.m == 1
+            && shape.each.n == 1
+        {
+            let mut factors = point.powers(self.radix);
+            if reversed {
+                factors.reverse();
+            }
+            let [x, w] = operands;
+            let b = vec![b[0]; shape.batch];
+            return [(a, x), (&b, w)].map(|(coins, x)| self.single(coins, x, &factors, range));
+        }
+        self.by_horner(operands, point, range, reversed)
+    }
+
+    /// One side of products of a row and a column each: its blocks times their factors, and the product's coin.
+    fn single(
+        &self,
+        coins: &[u64],
+        x: &[R],
+        factors: &[Galois<R>],
+        [start, end]: [usize; 2],
+    ) -> Vec<Galois<R>> {
+        let inner = self.coins.inner();
+        let len = inner / self.radix;
+        let each = coins.iter().zip(x.chunks_exact(inner.max(1)));
+        let of = |(coin, x): (&u64, &[R])| {
+            let block = |s: usize| &x[s * len + start..s * len + end];
+            let blocks: Vec<_> = (0..self.radix).map(block).collect();
+            blocks::combined(factors, &blocks, *coin)
+        };
+        each.flat_map(of).collect()
+    }
+
+    /// [`Cut::at`] of any product: of one block after the other, all of its rows or columns summed first.
+    fn by_horner(
+        &self,
         [x, w]: [&[R]; 2],
         point: Galois<R>,
         [start, end]: [usize; 2],
@@ -239,6 +281,10 @@ mod tests {
                     n: 1,
                 }),
                 Bilinear::BatchMatMul(BatchMatMul { batch: 3, each }),
+                Bilinear::BatchMatMul(BatchMatMul {
+                    batch: 3,
+                    each: MatMul { m: 1, k: 37, n: 1 },
+                }),
                 Bilinear::Conv2d(conv),
             ] {
                 folds::<u8>(map, radix);
