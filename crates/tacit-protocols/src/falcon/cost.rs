@@ -6,6 +6,7 @@
 
 use std::marker::PhantomData;
 
+use tacit_algebra::extension::Galois;
 use tacit_algebra::{BitRows, Bits, Buffer, Ring};
 use tacit_net::Party;
 
@@ -128,10 +129,11 @@ fn verifying<R: Ring>(waiting: &Unverified) -> u64 {
     let bits = (waiting.carries + waiting.ands) as u64;
     let kept = 6 * (u64::from(R::BITS / 8) * words + bits / 8);
     let joined = waiting.entries.iter().sum::<usize>() as u64;
-    let entries = 2 * words + joined;
-    match words + bits + entries {
+    // The prover's vectors and one of each verifier's.
+    let joins = 4 * size_of::<Galois<R>>() as u64 * joined;
+    match words + bits + joined {
         0 => 0,
-        _ => VERIFICATION + kept + ENTRY * entries.min(FOLDED),
+        _ => VERIFICATION + kept + ENTRY * (2 * words).min(FOLDED) + joins,
     }
 }
 
