@@ -339,6 +339,8 @@ def test_metrics(one, three):
     assert 'tacit_state{model="digits",state="ready",version="1"} 1.0' in text
     assert 'tacit_certificate_days{certificate="alpha"} 36' in text
     assert 'phase="answer"' in text and 'phase="audit"' in text
+    route = "/v2/models/{model}/infer"
+    assert f'tacit_http_total{{route="{route}",status="200"}}' in text
     assert "nothing-like-it" not in text
 
 
