@@ -226,6 +226,13 @@ def test_headers_of_http_that_are_wrong(one, three):
     length, text = body(three[1], bytes(64))
     refused(post(one, length, text, **{"content-encoding": "gzip"}), 400, "malformed")
     refused(post(one, length, text, **{"content-type": "application/json"}), 400, "malformed")
+    for name, value in (
+        ("content-encoding", "identity"),
+        ("content-type", "application/octet-stream"),
+    ):
+        told = [(wire.LENGTH, length), (name, value), (name, "gzip")]
+        answer = httpx.post(f"{one.url}/v2/models/digits/infer", content=text, headers=told)
+        refused(answer, 400, "malformed", "Content-")
     twice = [(wire.LENGTH, length), (wire.LENGTH, "9")]
     answer = httpx.post(f"{one.url}/v2/models/digits/infer", content=text, headers=twice)
     refused(answer, 400, "malformed", "twice")

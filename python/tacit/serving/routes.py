@@ -219,9 +219,9 @@ def checked_head(request: Request) -> str:
     lengths = headers.getlist(LENGTH)
     if len(lengths) > 1:
         raise Refusal("malformed", "Inference-Header-Content-Length is there twice")
-    if headers.get("content-encoding", "identity") != "identity":
+    if set(headers.getlist("content-encoding")) - {"identity"}:
         raise Refusal("malformed", "Content-Encoding: shares do not shrink; send them as they are")
-    if headers.get("content-type", "application/octet-stream") != "application/octet-stream":
+    if set(headers.getlist("content-type")) - {"application/octet-stream"}:
         raise Refusal("malformed", "Content-Type is not application/octet-stream")
     try:
         header_length(lengths[0] if lengths else None)
