@@ -4,6 +4,7 @@ import asyncio
 import json
 import secrets
 import socket
+import ssl
 import threading
 import time
 
@@ -238,6 +239,14 @@ def test_what_does_not_pass_is_not_asked_again(three, service, urls):
         refused(code, lambda: service.predict("digits", X), party=urls[2])
         assert time.monotonic() - begun < 1
     core.said = None
+
+
+def test_words_of_a_party_do_nothing_to_a_terminal():
+    told = {"code": "odd\x1b[2J", "error": "no\x1b]0;title\x07\n\u202eand \xe9"}
+    reply = remote.Reply(403, None, None, json.dumps(told).encode())
+    party = remote.Remote("http://127.0.0.1:9", None, ssl.create_default_context())
+    error = refused("odd\\x1b[2J", lambda: party._refused(reply))
+    assert str(error).endswith("refuses: no\\x1b]0;title\\x07\\n\\u202eand \xe9")
 
 
 def test_parties_that_met_anew(three, service):

@@ -15,7 +15,7 @@ pytest.importorskip("uvicorn")
 
 from serving_fakes import WEIGHTS, client_table, parties, wait_for
 
-from tacit.serving import openapi, wire
+from tacit.serving import desk, openapi, wire
 from tacit.serving.routes import Routes
 
 QUICK = {"head_s": 0.4, "first_s": 0.4, "rate": 1 << 20, "idle_s": 1.0, "per_address": 40}
@@ -226,6 +226,13 @@ def test_headers_of_http_that_are_wrong(one, three):
     length, text = body(three[1], bytes(64))
     refused(post(one, length, text, **{"content-encoding": "gzip"}), 400, "malformed")
     refused(post(one, length, text, **{"content-type": "application/json"}), 400, "malformed")
+    for name, value in (
+        ("content-encoding", "identity"),
+        ("content-type", "application/octet-stream"),
+    ):
+        told = [(wire.LENGTH, length), (name, value), (name, "gzip")]
+        answer = httpx.post(f"{one.url}/v2/models/digits/infer", content=text, headers=told)
+        refused(answer, 400, "malformed", "Content-")
     twice = [(wire.LENGTH, length), (wire.LENGTH, "9")]
     answer = httpx.post(f"{one.url}/v2/models/digits/infer", content=text, headers=twice)
     refused(answer, 400, "malformed", "twice")
@@ -274,6 +281,22 @@ def test_a_request_is_answered_again_and_computed_once(one, three):
         read = [wire.read_answer(a.headers[wire.LENGTH], a.content) for a in (first, second)]
         assert read[0].share == read[1].share
     assert running[0].services["digits"].submitted == before + 1
+
+
+def test_few_numbers_wait_for_no_thread(one, three, monkeypatch):
+    core, threads = one.services["digits"], []
+    submit = core.submit
+
+    def noted(*given):
+        threads.append(threading.current_thread())
+        return submit(*given)
+
+    monkeypatch.setattr(core, "submit", noted)
+    good(three)
+    post(one, *body(three[1], bytes(80_000)))
+    monkeypatch.setattr(desk, "FEW", 70_000)
+    post(one, *body(three[1], bytes(80_000)))
+    assert [thread is one.thread for thread in threads] == [True, True, False]
 
 
 def test_an_id_is_of_one_request(one, three):
@@ -339,6 +362,8 @@ def test_metrics(one, three):
     assert 'tacit_state{model="digits",state="ready",version="1"} 1.0' in text
     assert 'tacit_certificate_days{certificate="alpha"} 36' in text
     assert 'phase="answer"' in text and 'phase="audit"' in text
+    route = "/v2/models/{model}/infer"
+    assert f'tacit_http_total{{route="{route}",status="200"}}' in text
     assert "nothing-like-it" not in text
 
 

@@ -98,13 +98,17 @@ class Envelope:
             self.trace(headers.get("traceparent"), state, started)
 
     def door(self, headers: Headers) -> Refusal | None:
-        """Refuses pages of other origins, and names that are not this machine's.
+        """Refuses pages of other origins, names that are not this machine's, bodies of two lengths.
 
         A page of anywhere may send requests to this machine's loopback, by a name that leads there.
+        Of two lengths a proxy may have gone by the other, and have taken what is left over for the
+        request of somebody else.
         """
         origin = headers.get("origin")
         if origin is not None and origin not in self.host.origins:
             return Refusal("not-allowed", "this origin may not ask here")
+        if "transfer-encoding" in headers and "content-length" in headers:
+            return Refusal("malformed", "Content-Length and Transfer-Encoding: give one of them")
         name = headers.get("host", "")
         bare = host_of(name) if re.search(r":\d*$", name) else name.strip("[]")
         if not self.host.open_names and not is_loopback(bare):

@@ -20,6 +20,8 @@ from .wire import Asked
 
 SLICE = 1.0
 """Seconds that a thread waits for an answer before it looks whether anyone still does."""
+FEW = 1 << 18
+"""Bytes of a share that the core takes at once, since handing them to a thread takes longer."""
 REFUNDED = ("missing-elsewhere", "drained", "busy")
 """Refusals before anything was computed."""
 
@@ -99,7 +101,10 @@ class Desk:
         taken = False
         try:
             given = (client.name, asked.id, asked.items, asked.share)
-            said = await self._on(self.takers, self.service.submit, *given)
+            if len(asked.share) <= FEW:
+                said = self.service.submit(*given)
+            else:
+                said = await self._on(self.takers, self.service.submit, *given)
             if said is not None:
                 raise Refusal.of(said)
             taken = ticket.accepted = True

@@ -9,7 +9,8 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
+from starlette.types import Scope
 
 from .._tacit import __version__
 from . import openapi
@@ -31,6 +32,15 @@ from .wire import (
 )
 
 
+class Told(Route):
+    """A route that a request's log and counters can name; not every Starlette tells them of it."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether this is the request's route, and what its scope has from then on."""
+        match, more = super().matches(scope)
+        return match, {**more, "route": self}
+
+
 class Routes:
     """The routes of one party."""
 
@@ -41,16 +51,16 @@ class Routes:
     def all(self) -> list[Route]:
         """Every route, with the addresses that the description has."""
         found = [
-            Route("/v2", self.server),
-            Route("/v2/health/live", self.live),
-            Route("/v2/health/ready", self.ready),
-            Route("/metrics", self.metrics),
-            Route("/openapi.json", self.description),
+            Told("/v2", self.server),
+            Told("/v2/health/live", self.live),
+            Told("/v2/health/ready", self.ready),
+            Told("/metrics", self.metrics),
+            Told("/openapi.json", self.description),
         ]
         for path in (openapi.MODEL, openapi.VERSION):
-            found.append(Route(path, self.model))
-            found.append(Route(path + "/ready", self.model_ready))
-            found.append(Route(path + "/infer", self.infer, methods=["POST"]))
+            found.append(Told(path, self.model))
+            found.append(Told(path + "/ready", self.model_ready))
+            found.append(Told(path + "/infer", self.infer, methods=["POST"]))
         return found
 
     async def server(self, request: Request) -> Response:
@@ -209,9 +219,9 @@ def checked_head(request: Request) -> str:
     lengths = headers.getlist(LENGTH)
     if len(lengths) > 1:
         raise Refusal("malformed", "Inference-Header-Content-Length is there twice")
-    if headers.get("content-encoding", "identity") != "identity":
+    if set(headers.getlist("content-encoding")) - {"identity"}:
         raise Refusal("malformed", "Content-Encoding: shares do not shrink; send them as they are")
-    if headers.get("content-type", "application/octet-stream") != "application/octet-stream":
+    if set(headers.getlist("content-type")) - {"application/octet-stream"}:
         raise Refusal("malformed", "Content-Type is not application/octet-stream")
     try:
         header_length(lengths[0] if lengths else None)
