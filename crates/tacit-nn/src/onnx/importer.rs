@@ -115,7 +115,7 @@ impl<'a> Importer<'a> {
         let (order, used) = self.needed(outputs)?;
         let mut env = self.constants(self.graph, &used, &mut 0)?;
         let inputs = self.define_inputs(&used, known, &mut env, &mut builder)?;
-        builder.hiding = hiding(&order, outputs);
+        builder.hiding = hiding(&order, outputs, &self.reader);
         builder.halves = halves(&order, outputs);
         let last = last_nodes(&order, on_shares);
         let masking = feed_softmax(&order, &last, outputs);

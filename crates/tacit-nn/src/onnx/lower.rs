@@ -250,6 +250,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "And" | "Not" | "Or" | "Xor" => compare::logic(call, builder),
         "Sign" => compare::sign(call, builder),
         "IsNaN" => missing::is_nan(call, builder),
+        "IsInf" => missing::is_infinite(call, builder),
         "Where" => compare::choose(call, builder),
         "Floor" | "Ceil" | "Round" => rounding::rounded(call, builder),
         "Mod" => rounding::modulo(call, builder),
@@ -314,7 +315,6 @@ pub(super) fn refuse<T>(op: &str) -> Result<T, Fault> {
         "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform"
         | "RandomUniformLike" => ": it draws random numbers",
         "BitCast" => ": the bits of a float are not those of its fixed-point number",
-        "IsInf" => ": every number that a party has is finite",
         "NonMaxSuppression" | "Unique" => {
             ": how large its output is depends on the input, which no party may know"
         }
