@@ -29,7 +29,7 @@ from sklearn.linear_model import (
 )
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -77,6 +77,7 @@ CLASSIFIERS = {
     ),
     "normalised": make_pipeline(StandardScaler(), Normalizer(), LogisticRegression()),
     "naive": scaled(GaussianNB()),
+    "near neighbours": scaled(KNeighborsClassifier(weights="distance")),
 }
 REGRESSORS = {
     "linear": LinearRegression(),
@@ -85,6 +86,7 @@ REGRESSORS = {
     "tree": DecisionTreeRegressor(max_depth=5, random_state=0),
     "forest": RandomForestRegressor(10, max_depth=5, random_state=0),
     "extra": ExtraTreesRegressor(10, max_depth=5, random_state=0),
+    "near neighbours": KNeighborsRegressor(weights="distance"),
     "boosting": GradientBoostingRegressor(n_estimators=20, random_state=0),
     "network": scaled(MLPRegressor(hidden_layer_sizes=(16,), max_iter=600, random_state=0)),
 }

@@ -46,6 +46,8 @@ pub(super) struct Builder {
     pub wanted_texts: BTreeMap<usize, Texts>,
     /// Logarithms and powers of which a mask keeps one half.
     pub halves: HashSet<*const NodeProto>,
+    /// Inverses of which only their shares matter.
+    pub weights: HashSet<*const NodeProto>,
     /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.

@@ -59,6 +59,7 @@ mod token;
 mod top;
 mod trigonometric;
 mod turned;
+mod weighed;
 mod which;
 mod whole;
 mod write;
