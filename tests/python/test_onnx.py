@@ -63,6 +63,10 @@ CASES = {
         [node("Pad", "p")], [2, 2], [4, 3], {"p": np.array([0, 1, 0, 0, 1, 1], np.int64)},
     ),
     "softmax": ([node("Softmax", axis=1)], [5], [5], {}),
+    "frames of a signal without parts": (
+        [node("STFT", "step", "window", "size", onesided=1)], [20], [4, 5, 2],
+        {"step": np.array(4), "window": floats(8), "size": np.array(8)},
+    ),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     AdaBoostClassifier,
+    AdaBoostRegressor,
     BaggingClassifier,
     ExtraTreesRegressor,
     GradientBoostingClassifier,
@@ -28,11 +29,12 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.multioutput import MultiOutputClassifier
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.naive_bayes import CategoricalNB, GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
+    KBinsDiscretizer,
     MinMaxScaler,
     Normalizer,
     PowerTransformer,
@@ -77,6 +79,11 @@ CLASSIFIERS = {
     ),
     "normalised": make_pipeline(StandardScaler(), Normalizer(), LogisticRegression()),
     "naive": scaled(GaussianNB()),
+    "categories": make_pipeline(
+        KBinsDiscretizer(4, encode="ordinal", quantile_method="linear"),
+        CategoricalNB(min_categories=5),
+    ),
+    "near neighbours": scaled(KNeighborsClassifier(weights="distance")),
 }
 REGRESSORS = {
     "linear": LinearRegression(),
@@ -85,6 +92,8 @@ REGRESSORS = {
     "tree": DecisionTreeRegressor(max_depth=5, random_state=0),
     "forest": RandomForestRegressor(10, max_depth=5, random_state=0),
     "extra": ExtraTreesRegressor(10, max_depth=5, random_state=0),
+    "adaptive": AdaBoostRegressor(n_estimators=8, random_state=0),
+    "near neighbours": KNeighborsRegressor(weights="distance"),
     "boosting": GradientBoostingRegressor(n_estimators=20, random_state=0),
     "network": scaled(MLPRegressor(hidden_layer_sizes=(16,), max_iter=600, random_state=0)),
 }
@@ -293,3 +302,33 @@ def test_several_classes_of_an_item(tmp_path):
     np.testing.assert_array_equal(label, labels)
     for part, expected in zip(parts, likely, strict=True):
         np.testing.assert_allclose(part, expected, atol=1e-5)
+
+
+def two(estimator, classes, path):
+    """Writes an estimator of two targets as a file; rows to plan with, and others."""
+    x, y = data("wine" if classes else "diabetes")
+    both = np.stack([y, x[:, 0] > np.median(x[:, 0]) if classes else y + 50 * x[:, 0]], 1)
+    third = len(x) // 3
+    model = estimator.fit(x[third:], both[third:])
+    made = to_onnx(model, x[:1], options={id(model): {"zipmap": False}} if classes else {})
+    path.write_bytes(made.SerializeToString())
+    return x[third:], x[:third]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "classes"),
+    [
+        (RandomForestClassifier(5, max_depth=4, random_state=0), True),
+        (KNeighborsRegressor(), False),
+    ],
+    ids=["forest", "neighbours"],
+)
+def test_several_targets(estimator, classes, tmp_path):
+    path = tmp_path / "m.onnx"
+    seen, x = two(estimator, classes, path)
+    model = tacit.compile(path, samples=seen, protocol="clear")
+    x = decided(path, x)
+    outputs = tacit.local(protocol="clear").predict(model, x).outputs
+    for name, right in expected(path, x).items():
+        found = outputs[name].reshape(right.shape)
+        assert np.abs(found - right).max() <= 0.01 * right.std(), name

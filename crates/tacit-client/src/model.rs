@@ -41,6 +41,9 @@ struct Input {
     kind: InputKind,
     limit: i64,
     ranked: bool,
+    /// Of numbers some of which are categories: how many each of these has, and 0 of every other.
+    #[serde(default)]
+    limits: Vec<usize>,
 }
 
 /// What the numbers of an input are.
@@ -178,7 +181,7 @@ impl Model {
                 let part;
                 (part, rest) = rest.split_at(size(&input.shape)?);
                 for (at, &value) in part.iter().enumerate() {
-                    let encoded = input.encode(value, self.told.input_fraction);
+                    let encoded = input.encode(at, value, self.told.input_fraction);
                     let why = |why| {
                         let name = &input.name;
                         Refusal::Input(format!("number {at} of '{name}' in item {item} {why}"))
@@ -246,8 +249,14 @@ impl Input {
         }
     }
 
-    /// The integer of a number, or why there is none; the number is not told, which is secret.
-    fn encode(&self, value: f32, fraction: u32) -> Result<i64, String> {
+    /// The integer of number `at`, or why there is none; the number is not told, which is secret.
+    fn encode(&self, at: usize, value: f32, fraction: u32) -> Result<i64, String> {
+        let category = self.limits.get(at).filter(|&&limit| limit > 0);
+        if let Some(&limit) = category
+            && !(value.fract() == 0.0 && value >= 0.0 && value < limit as f32)
+        {
+            return Err(format!("is not a whole number from 0 to {}", limit - 1));
+        }
         let (holds, takes) = match self.kind {
             InputKind::Integers => (value.fract() == 0.0, "a whole number"),
             InputKind::Truths => (value == 0.0 || value == 1.0, "0 or 1"),

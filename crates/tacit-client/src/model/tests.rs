@@ -102,6 +102,22 @@ fn what_does_not_fit_is_refused_and_not_told() {
     }
 }
 
+/// A category among numbers is refused where the table has no row of it, whatever the range.
+#[test]
+fn categories_are_those_that_there_are() {
+    let mut told = described();
+    told["plan"]["inputs"][0]["limits"] = json!([0, 3]);
+    let model = model(told).expect("a model");
+    for taken in [[1.5, 2.0, 0.0, 0.0], [-3.0, 0.0, 0.0, 1.0]] {
+        model.split(&taken).expect("categories");
+    }
+    for category in [3.0, -1.0, 0.5, f32::NAN] {
+        let refused = model.split(&[0.0, category, 0.0, 0.0]).expect_err("one");
+        let why = "number 1 of 'x' in item 0 is not a whole number from 0 to 2";
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
+}
+
 #[test]
 fn classes_are_numbers_that_there_are() {
     for reveal in ["class", "top-2"] {

@@ -16,7 +16,8 @@ pub struct Input {
     pub batch: usize,
     /// What its numbers are.
     pub kind: InputKind,
-    /// Of tokens of which not all may choose all rows: how many rows each may choose from.
+    /// Of tokens of which not all may choose all rows: how many rows each may choose from. Of numbers some of which
+    /// are categories: how many each of these has, and 0 of every other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<usize>,
     /// Of an input of texts those that the model knows: what is given for each is its place among them.
@@ -110,11 +111,24 @@ impl Input {
         }
     }
 
-    /// What number `at` of an item is.
+    /// What number `at` of an item is; a category is as a token, however it is shared.
     pub fn kind_at(&self, at: usize) -> InputKind {
-        match (self.kind, self.limits.get(at)) {
-            (InputKind::Tokens { .. }, Some(&classes)) => InputKind::Tokens { classes },
+        let limit = self.limits.get(at).copied().filter(|&limit| limit > 0);
+        match (self.kind, limit) {
+            (InputKind::Tokens { .. } | InputKind::Numbers, Some(classes)) => {
+                InputKind::Tokens { classes }
+            }
             (kind, _) => kind,
+        }
+    }
+
+    /// How far from 0 its categories reach, of numbers of which some are.
+    pub fn categories(&self) -> f64 {
+        match self.kind {
+            InputKind::Numbers => {
+                self.limits.iter().max().map_or(0, |&most| most.max(1) - 1) as f64
+            }
+            _ => 0.0,
         }
     }
 

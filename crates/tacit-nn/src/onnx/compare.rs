@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::call::{Call, Fault, Value, unsupported};
-use super::constant::Constant;
+use super::constant::{Constant, Data};
 use super::element::{Arithmetic, of_each, two};
 use super::fold;
+use super::kind::DataType;
 use super::lower::Builder;
 use super::mask::{hidden, hidden_by_choice};
 use super::nary::on;
@@ -183,6 +184,9 @@ pub(super) fn logic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     if !call.inputs.iter().flatten().all(|v| is_truth(builder, v)) {
         return unsupported("its inputs are not results of comparisons");
     }
+    if let Some(decided) = decided(call) {
+        return Ok(decided);
+    }
     let result = if op == "Not" {
         not(call, builder, a)?
     } else {
@@ -202,17 +206,56 @@ pub(super) fn logic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     Ok(truth(builder, result))
 }
 
+/// And of what is false everywhere, and Or of what is true, whatever the other input is.
+fn decided(call: &Call) -> Option<Value> {
+    let decides = match call.node.op_type.as_str() {
+        "And" => 0,
+        "Or" => 1,
+        _ => return None,
+    };
+    let (constant, other) = match (call.input(0)?, call.input(1)?) {
+        (Value::Constant(constant), other) | (other, Value::Constant(constant)) => {
+            (constant, other)
+        }
+        _ => return None,
+    };
+    let Value::Secret { shape, batch, .. } = other else {
+        return None;
+    };
+    let mut all = shape.clone();
+    if !call.whole {
+        all.insert(*batch, 1);
+    }
+    let truths = constant.data.floats();
+    let same = truths.iter().all(|v| i64::from(*v != 0.0) == decides);
+    (same && stands_in(&constant.shape, &all)).then(|| {
+        Value::Constant(Constant {
+            data: Data::Int(vec![decides; crate::graph::len(&all)]),
+            kind: DataType::Bool,
+            shape: all,
+        })
+    })
+}
+
+/// Whether a shape can be stretched to another.
+fn stands_in(given: &[usize], all: &[usize]) -> bool {
+    let mut beside = given.iter().rev().zip(all.iter().rev());
+    given.len() <= all.len() && beside.all(|(&size, &own)| size == 1 || size == own)
+}
+
 /// Where: `c x + (1 - c) y` of a constant condition, `y + c (x - y)` of a computed one.
 pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if let Some(value) = hidden_by_choice(call, builder)? {
         return Ok(value);
     }
     let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
-    let secret = !matches!(condition, Value::Constant(_));
-    let [masking, masked] = [x, y].map(|branch| hiding(call, builder, branch).filter(|_| secret));
+    let [masking, masked] = [x, y].map(|branch| hiding(call, builder, branch));
     let (x, y) = (masking.as_ref().unwrap_or(x), masked.as_ref().unwrap_or(y));
     if !is_truth(builder, condition) {
         return unsupported("its condition is not the result of a comparison");
+    }
+    if let Some(taken) = one_branch(condition, x, y) {
+        return Ok(taken.clone());
     }
     let result = if let Value::Constant(chosen) = condition {
         let chosen = fold::truths(chosen, |c| c);
@@ -240,7 +283,37 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     }
 }
 
-/// A constant branch of a secret mask, if it hides scores, with numbers that do so in fixed point.
+/// The computed branch that a constant condition takes everywhere, where neither the condition nor the other branch
+/// stretches it.
+fn one_branch<'a>(condition: &Value, x: &'a Value, y: &'a Value) -> Option<&'a Value> {
+    let Value::Constant(chosen) = condition else {
+        return None;
+    };
+    let truths = chosen.data.floats();
+    let (taken, other) = match truths.first()? {
+        0.0 => (y, x),
+        _ => (x, y),
+    };
+    let Value::Secret { shape, batch, .. } = taken else {
+        return None;
+    };
+    let mut all = shape.clone();
+    all.insert(*batch, 1);
+    let inside = |given: &[usize]| stands_in(given, &all);
+    let fits = match other {
+        Value::Constant(constant) => inside(&constant.shape),
+        Value::Secret {
+            shape: own,
+            batch: at,
+            ..
+        } => own == shape && at == batch,
+        _ => false,
+    };
+    let same = truths.iter().all(|v| (*v != 0.0) == (truths[0] != 0.0));
+    (same && fits && inside(&chosen.shape)).then_some(taken)
+}
+
+/// A constant branch of a mask, if it hides scores, with numbers that do so in fixed point.
 fn hiding(call: &Call, builder: &Builder, branch: &Value) -> Option<Value> {
     let Value::Constant(constant) = branch else {
         return None;

@@ -162,8 +162,13 @@ impl Transform {
 
 /// STFT: the transforms of frames of a signal.
 pub(super) fn stft(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
+    let (x, given) = call.secret(0)?;
     let first = usize::from(call.whole);
+    // Real signals may come without an axis of their parts.
+    let shape = &match given.len() == 1 + first {
+        true => [given, &[1]].concat(),
+        false => given.to_vec(),
+    }[..];
     if shape.len() != 2 + first {
         return bad(format!("its signals have the item shape {shape:?}"));
     }

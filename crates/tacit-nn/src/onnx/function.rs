@@ -7,6 +7,7 @@ use super::element::{Stretched, unary};
 use super::lower::Builder;
 use super::mask::Mask;
 use super::pool::whole;
+use super::weighed;
 use crate::graph::{Affine, Function, Op, Pool, ValueId, Weights, len};
 
 /// Sigmoid, Tanh, Exp, Erf and Log.
@@ -45,9 +46,11 @@ fn is_log_share(builder: &Builder, id: ValueId) -> bool {
 /// Sqrt, as `x / sqrt(x)`, and Reciprocal.
 pub(super) fn root_or_reciprocal(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
+    let is_weight = builder.weights.contains(&std::ptr::from_ref(call.node));
     let mut compose = Composer::new(call, builder);
     let id = match call.node.op_type.as_str() {
         "Sqrt" => root(&mut compose, x)?,
+        _ if shape.len() == 1 && is_weight => weighed::of_nearest(&mut compose, x)?,
         _ => compose.reciprocal(x)?,
     };
     Ok(value(id, shape.to_vec()))

@@ -12,6 +12,7 @@ use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, operation};
 use super::tail::last_nodes;
+use super::weighed::weights;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, texts, unusable};
 use crate::graph::{Graph, Input, InputKind, Texts};
 
@@ -115,8 +116,9 @@ impl<'a> Importer<'a> {
         let (order, used) = self.needed(outputs)?;
         let mut env = self.constants(self.graph, &used, &mut 0)?;
         let inputs = self.define_inputs(&used, known, &mut env, &mut builder)?;
-        builder.hiding = hiding(&order, outputs);
+        builder.hiding = hiding(&order, outputs, &self.reader);
         builder.halves = halves(&order, outputs);
+        builder.weights = weights(&order, outputs);
         let last = last_nodes(&order, on_shares);
         let masking = feed_softmax(&order, &last, outputs);
         let ends = [last, masking];

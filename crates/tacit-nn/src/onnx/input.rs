@@ -20,7 +20,7 @@ use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
 pub(super) struct Known {
     pub kinds: HashMap<String, InputKind>,
     pub texts: HashMap<String, Texts>,
-    /// How many rows the numbers of tokens may choose from; 0 where nothing limits them yet.
+    /// How many rows tokens and categories may choose from; 0 of what is no category, or not limited yet.
     pub limits: HashMap<String, Vec<usize>>,
 }
 
@@ -37,13 +37,20 @@ impl Known {
         }
         let classes = limits.iter().copied().max().unwrap_or(1);
         let kind = InputKind::Tokens { classes };
-        self.kinds.insert(input.name.clone(), kind);
+        // Beside other numbers, categories stay numbers.
+        if input.kind != InputKind::Numbers || !limits.contains(&0) {
+            self.kinds.insert(input.name.clone(), kind);
+        }
     }
 }
 
-/// Inputs as plans have them: limits stand only where not all tokens may choose all rows.
+/// Inputs as plans have them: limits stand only where not all tokens may choose all rows, and where numbers are
+/// categories.
 pub(super) fn finished(mut inputs: Vec<Input>) -> Vec<Input> {
     for input in &mut inputs {
+        if input.kind == InputKind::Numbers {
+            continue;
+        }
         let classes = input.kind.shared();
         let limits = &mut input.limits;
         let free = limits.iter_mut().filter(|limit| **limit == 0);

@@ -11,12 +11,12 @@ use super::{
     activation, along, attention, chosen, columns, compare, conv, einsum, element, factors,
 };
 use super::{
-    fourier, function, grid, halves, linear, loss, mask, missing, moves, nary, norm, places, pool,
-    power, product,
+    fourier, function, grid, halves, linear, loss, mask, missing, moves, nary, norm, picked,
+    places, pool, power, product,
 };
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
 use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
-use crate::graph::{FILL, Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
+use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 28;
@@ -46,6 +46,8 @@ pub(super) struct Builder {
     pub wanted_texts: BTreeMap<usize, Texts>,
     /// Logarithms and powers of which a mask keeps one half.
     pub halves: HashSet<*const NodeProto>,
+    /// Inverses of which only their shares matter.
+    pub weights: HashSet<*const NodeProto>,
     /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
@@ -62,6 +64,12 @@ pub(super) struct Builder {
     pub truths: HashSet<ValueId>,
     /// Values whose elements are whole numbers by the way they are made.
     pub wholes: HashSet<ValueId>,
+    /// Values that are what stands before the point of others, and these.
+    pub truncated: HashMap<ValueId, ValueId>,
+    /// Values each of whose elements is one of those of another, and that one.
+    pub chosen_from: HashMap<ValueId, ValueId>,
+    /// The ends of values that rest from a division.
+    pub within: HashMap<ValueId, (f64, f64)>,
     /// Values of whose rows just one element is 1 and the others are 0.
     pub marks: HashSet<ValueId>,
     /// The elements of all constants so far.
@@ -80,23 +88,6 @@ impl Builder {
     /// Elements of one item of a value.
     pub(super) fn len(&self, id: ValueId) -> usize {
         len(&self.shapes[id])
-    }
-
-    /// The value whose elements a value holds, as they are or moved, and the place there of each. Of a value where
-    /// something is filled in that is the value itself.
-    pub(super) fn moved_from(&self, id: ValueId) -> (ValueId, Vec<u32>) {
-        let mut places: Vec<u32> = (0..self.len(id) as u32).collect();
-        let mut at = id;
-        while let Some(node) = at.checked_sub(1).map(|node| &self.nodes[node])
-            && let Op::Rearrange { index, .. } = &node.op
-        {
-            let moved: Vec<u32> = places.iter().map(|&place| index[place as usize]).collect();
-            if moved.contains(&FILL) {
-                break;
-            }
-            (at, places) = (node.inputs[0], moved);
-        }
-        (at, places)
     }
 
     /// The shape of one item of a value.
@@ -250,6 +241,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "And" | "Not" | "Or" | "Xor" => compare::logic(call, builder),
         "Sign" => compare::sign(call, builder),
         "IsNaN" => missing::is_nan(call, builder),
+        "IsInf" => missing::is_infinite(call, builder),
         "Where" => compare::choose(call, builder),
         "Floor" | "Ceil" | "Round" => rounding::rounded(call, builder),
         "Mod" => rounding::modulo(call, builder),
@@ -265,7 +257,8 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "MeanVarianceNormalization" => norm::mean_variance(call, builder),
         "Transpose" => rearrange::transposed(call, builder),
         "Gather" | "GatherND" if chosen::is_computed(call) => chosen::gather(call, builder),
-        "Gather" if token::is_index(call) => token::gather(call, builder),
+        "Gather" | "GatherND" if token::is_index(call) => token::gather(call, builder),
+        "GatherElements" if picked::is_computed(call) => picked::gather_elements(call, builder),
         "GatherElements" if token::is_index(call) => token::gather_elements(call),
         "OneHot" => token::one_hot(call, builder),
         "Gather" | "Slice" => rearrange::selected(call, builder),
@@ -314,7 +307,6 @@ pub(super) fn refuse<T>(op: &str) -> Result<T, Fault> {
         "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform"
         | "RandomUniformLike" => ": it draws random numbers",
         "BitCast" => ": the bits of a float are not those of its fixed-point number",
-        "IsInf" => ": every number that a party has is finite",
         "NonMaxSuppression" | "Unique" => {
             ": how large its output is depends on the input, which no party may know"
         }
@@ -401,7 +393,11 @@ fn cast(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         return Ok(value.clone());
     }
     if wide {
-        return rounding::truncated(call, builder, value);
+        let made = rounding::truncated(call, builder, value)?;
+        if let (Value::Secret { id, .. }, Value::Secret { id: of, .. }) = (&made, value) {
+            builder.truncated.insert(*id, *of);
+        }
+        return Ok(made);
     }
     if to.is_bool() && matches!(value, Value::Secret { .. }) {
         return compare::is_not_0(call, builder, value);

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use super::call::{Call, Fault, Value};
 use super::compose::Composer;
-use super::constant::Constant;
+use super::constant::{Constant, Reader};
 use super::element::Stretched;
 use super::fold;
 use super::lower::Builder;
@@ -25,8 +25,13 @@ pub(super) const LEAST: f32 = -1e4;
 /// score exceeds those that are kept by over a thousand.
 pub(super) const HIDDEN: f32 = -1024.0;
 
-/// The nodes whose outputs only softmaxes see in the end: through sums with scores, or moved.
-pub(super) fn hiding(order: &[&NodeProto], outputs: &[&str]) -> HashSet<*const NodeProto> {
+/// The nodes whose outputs only softmaxes see in the end: through sums with scores, moved, or times what leaves them as
+/// low.
+pub(super) fn hiding(
+    order: &[&NodeProto],
+    outputs: &[&str],
+    reader: &Reader,
+) -> HashSet<*const NodeProto> {
     const HANDED_ON: [&str; 15] = [
         "Add",
         "And",
@@ -46,6 +51,7 @@ pub(super) fn hiding(order: &[&NodeProto], outputs: &[&str]) -> HashSet<*const N
     ];
     let mut seen_by_others: HashSet<&str> = outputs.iter().copied().collect();
     let mut hiding = HashSet::new();
+    let factors = factors(order, reader);
     for &node in order.iter().rev() {
         let own = |name: &String| !seen_by_others.contains(&name[..]);
         let hides = node.output.iter().all(own);
@@ -57,6 +63,15 @@ pub(super) fn hiding(order: &[&NodeProto], outputs: &[&str]) -> HashSet<*const N
         let (from, to) = match op {
             "Softmax" => (0, 1),
             "Where" if hides => (1, 3),
+            "Mul"
+                if hides
+                    && node
+                        .input
+                        .get(1)
+                        .is_some_and(|by| factors.contains(&by[..])) =>
+            {
+                (0, 1)
+            }
             _ if hides && HANDED_ON.contains(&op) => (0, node.input.len()),
             _ => (0, 0),
         };
@@ -65,6 +80,20 @@ pub(super) fn hiding(order: &[&NodeProto], outputs: &[&str]) -> HashSet<*const N
         seen_by_others.extend(others.map(|(_, name)| &name[..]));
     }
     hiding
+}
+
+/// The single numbers from 1 on that nodes hold.
+fn factors<'a>(order: &[&'a NodeProto], reader: &Reader) -> HashSet<&'a str> {
+    let held = order.iter().filter(|node| node.op_type == "Constant");
+    let number = |node: &NodeProto| {
+        let tensor = node.attribute.first()?.t.as_ref()?;
+        let constant = reader.read(tensor).ok().filter(|c| c.data.len() == 1)?;
+        constant.data.floats().first().copied()
+    };
+    let is_factor =
+        |node: &&&NodeProto| number(node).is_some_and(|v| (1.0..f32::INFINITY).contains(&v));
+    let names = held.filter(is_factor).flat_map(|node| &node.output);
+    names.map(String::as_str).collect()
 }
 
 /// The constants of a node whose output is a secret mask, where any of them hides a score: with [`HIDDEN`] in

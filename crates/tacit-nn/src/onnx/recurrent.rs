@@ -53,6 +53,20 @@ struct State {
 
 /// The outputs `Y`, `Y_h` and, of an LSTM, `Y_c`.
 pub(super) fn recurrent(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    if let Some(Value::Constant(steps)) = call.input(0) {
+        let steps = initial::of_constants(call, builder, steps)?;
+        let mut inputs = call.inputs.clone();
+        inputs[0] = Some(&steps);
+        let name = call.name.clone();
+        return recurrent(
+            &Call {
+                name,
+                inputs,
+                ..*call
+            },
+            builder,
+        );
+    }
     let (x, shape, batch) = call.secret_at(0)?;
     let batch_first = call.int("layout", 0) != 0;
     let &[steps, width] = shape else {

@@ -1,6 +1,7 @@
 //! Floor, Ceil, Round, Mod and truncation of computed values.
 
 use super::call::{Call, Fault, Value, unsupported};
+use super::compare::is_whole;
 use super::constant::Constant;
 use super::element::{Arithmetic, of_each, two};
 use super::lower::Builder;
@@ -53,7 +54,9 @@ pub(super) fn modulo(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         let sign = each(f32::signum);
         let turned = two(call, builder, (Arithmetic::Mul, "turned"), x, &sign)?;
         let rest = rest(call, builder, &turned, &size)?;
-        return two(call, builder, (Arithmetic::Mul, "rest"), &rest, &sign);
+        let rest = two(call, builder, (Arithmetic::Mul, "rest"), &rest, &sign)?;
+        known_to_rest(builder, x, &rest, &numbers);
+        return Ok(rest);
     }
     let sign = on(call, builder, x, |c, x| {
         let positive = c.each("is positive", Op::NonNegative, &[x])?;
@@ -63,6 +66,18 @@ pub(super) fn modulo(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let rest = rest(call, builder, &magnitude, &size)?;
     // A divisor of more places repeats the sign.
     two(call, builder, (Arithmetic::Mul, "rest"), &rest, &sign)
+}
+
+/// Notes that what is left of whole numbers is less than their divisors, where these are positive.
+fn known_to_rest(builder: &mut Builder, x: &Value, rest: &Value, by: &[f32]) {
+    let whole = by.iter().all(|v| *v >= 1.0 && v.fract() == 0.0) && is_whole(builder, x);
+    if let Value::Secret { id, .. } = rest
+        && whole
+    {
+        let most = by.iter().fold(1.0, |most: f32, v| most.max(*v));
+        builder.wholes.insert(*id);
+        builder.within.insert(*id, (0.0, f64::from(most) - 1.0));
+    }
 }
 
 /// `x - floor(x / by) by` of positive divisors. The quotient is rounded, so that it may be one too small or

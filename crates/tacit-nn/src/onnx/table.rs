@@ -296,7 +296,12 @@ const LAYERS: &[Operation] = &[
         "a constant exponent or base, or both computed; of exponents that are not whole, negative or computed the base must be positive",
     ),
     op("RNN", 6, &RECURRENT, STEPS),
-    op("Reciprocal", 1, &[], "of positive values"),
+    op(
+        "Reciprocal",
+        1,
+        &[],
+        "of positive values; of weights of which only shares are read, 2^-12 stands for smaller ones",
+    ),
     op("ReduceMean", 2, REDUCE, "over axes of an item"),
     op(
         "ReduceSum",

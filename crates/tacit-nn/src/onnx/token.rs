@@ -3,6 +3,7 @@
 //! A token is shared as one number for each row of the table: 1 at its own, else 0. So its row is a product
 //! with the table, and any function of the token alone is a product with the function's values.
 
+mod coded;
 mod shifted;
 
 use std::iter::repeat_n;
@@ -15,6 +16,7 @@ use super::lower::Builder;
 use super::places::{of_rows, rows_of};
 use super::which;
 use crate::graph::{Input, InputKind, Lookup, Op, ValueId, Weights, len};
+pub(super) use coded::numbers as coded_numbers;
 use shifted::{limited, shifted, shifted_rows};
 
 /// The most rows of a table that a token may choose from.
@@ -116,7 +118,7 @@ pub(super) fn is_whole(builder: &Builder, id: ValueId) -> bool {
     match Given::of(builder, id) {
         Some(given) => match &given.lookup {
             Some(lookup) => lookup.table.iter().all(|v| v.fract() == 0.0),
-            None => given.kind(builder) != InputKind::Numbers,
+            None => given.kind(builder) != InputKind::Numbers || given.is_coded(builder),
         },
         None => false,
     }
@@ -132,6 +134,9 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let Value::Constant(from) = call.required(0)? else {
         return unsupported("both its data and its indices are computed");
     };
+    if call.node.op_type == "GatherND" {
+        return gather_nd(call, builder, &from.shape);
+    }
     let along = super::call::axis(call.int("axis", 0), from.shape.len())?;
     if along != 0 {
         return unsupported(format!(
@@ -141,6 +146,31 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let (_, table) = call.weights(0)?;
     let each = from.shape[1..].to_vec();
     rows(call, builder, 1, (from.shape[0], len(&each)), &table, each)
+}
+
+/// GatherND from constants by tokens, one number for each row.
+fn gather_nd(call: &Call, builder: &mut Builder, of: &[usize]) -> Result<Value, Fault> {
+    let (id, shape, batch) = call.secret_at(1)?;
+    let outer = match shape.split_last() {
+        Some((1, outer)) if call.int("batch_dims", 0) == 0 && batch <= outer.len() => outer,
+        _ => return unsupported("its indices are computed, and not one number for each row"),
+    };
+    let (_, table) = call.weights(0)?;
+    let each = of[1..].to_vec();
+    let index = Value::Secret {
+        id,
+        shape: outer.to_vec(),
+        batch,
+    };
+    let mut inputs = call.inputs.clone();
+    inputs[1] = Some(&index);
+    let name = call.name.clone();
+    let by_row = Call {
+        name,
+        inputs,
+        ..*call
+    };
+    rows(&by_row, builder, 1, (of[0], len(&each)), &table, each)
 }
 
 /// GatherElements from a constant that is one number everywhere, which no index changes.
@@ -159,11 +189,6 @@ pub(super) fn gather_elements(call: &Call) -> Result<Value, Fault> {
         true => Ok(Value::Constant(rearranged(from, (shape, vec![0; n])))),
         false => unsupported("its indices are computed; Gather along the first axis can have such"),
     }
-}
-
-/// Whether a value is numbers of one input, moved or not.
-pub(super) fn is_given(builder: &Builder, id: ValueId) -> bool {
-    Given::of(builder, id).is_some()
 }
 
 /// OneHot of tokens: for each token a row of zeros with a 1 at its place.
@@ -207,7 +232,15 @@ pub(super) fn rows(
     if !(1..=MAX_CLASSES).contains(&classes) || n == 0 {
         return unsupported(format!("its table has {classes} rows of {n} numbers"));
     }
-    let Some(given) = Given::of(builder, id) else {
+    let id = coded::untruncated(call, builder, id, classes)?;
+    let given = match Given::of(builder, id) {
+        Some(given) if given.is_coded(builder) => {
+            limited(builder, &given, &vec![classes; given.places.len()])?;
+            None
+        }
+        given => given,
+    };
+    let Some(given) = given else {
         let out = [shape, &each[..]].concat();
         if let Some((given, shifts)) = shifted(builder, id) {
             let of = (classes, n, table);
@@ -218,7 +251,7 @@ pub(super) fn rows(
                 batch,
             });
         }
-        let keys = which::numbers(builder, call.required(tokens)?, classes)?;
+        let keys = coded_numbers(builder, &value(id, shape.to_vec()), classes)?;
         let id = which::rows(call, builder, id, &keys, (classes, n, table))?;
         let shape = out;
         return Ok(Value::Secret { id, shape, batch });

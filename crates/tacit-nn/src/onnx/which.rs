@@ -9,6 +9,7 @@ use super::compare::is_whole;
 use super::compose::Composer;
 use super::constant::bounded_len;
 use super::lower::Builder;
+use super::places::marks_of;
 use super::tables::{above, below, not};
 use crate::graph::{FILL, Graph, InputKind, Op, ValueId, Weights};
 use crate::plan::worst_case;
@@ -81,7 +82,7 @@ pub(super) fn marks(
 /// The whole numbers that a value may hold which is whole by the way it is made; refused where one of them chooses
 /// none of `classes` rows.
 pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Result<Vec<f32>, Fault> {
-    let id = match value {
+    let mut id = match value {
         Value::Secret { id, .. } if is_whole(builder, value) => *id,
         _ => {
             return unsupported(
@@ -89,6 +90,11 @@ pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Resul
             );
         }
     };
+    while let (at, _) = builder.moved_from(id)
+        && let Some(&from) = builder.chosen_from.get(&at)
+    {
+        id = from;
+    }
     let graph = Graph {
         inputs: builder.inputs.clone(),
         nodes: builder.nodes[..id].to_vec(),
@@ -103,7 +109,17 @@ pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Resul
         };
         std::iter::repeat_n(end, input.given_len())
     });
-    let (low, high) = worst_case(&graph, &ends.collect::<Vec<_>>())[id];
+    let known = builder.within.get(&builder.moved_from(id).0);
+    let chosen = marks_of(builder, id).map(|(_, numbers, _)| {
+        let ends = numbers.iter().map(|&v| f64::from(v));
+        ends.fold((FAR, -FAR), |(low, high): (f64, f64), v| {
+            (low.min(v), high.max(v))
+        })
+    });
+    let (low, high) = match chosen.or(known.copied()) {
+        Some(known) => known,
+        None => worst_case(&graph, &ends.collect::<Vec<_>>())[id],
+    };
     let (low, high) = (low.ceil(), high.floor());
     if low < -(classes as f64) || high >= classes as f64 {
         return unsupported(format!(

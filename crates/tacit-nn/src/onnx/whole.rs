@@ -23,9 +23,8 @@ enum Treats {
 fn treats(call: &Call) -> Option<Treats> {
     use Treats::{Axes, Elements, Places};
     Some(match call.node.op_type.as_str() {
-        "Acos" | "Asin" | "Atan" | "Cos" | "IsNaN" | "OptionalGetElement" | "Sin" | "Tan" => {
-            Elements
-        }
+        "Acos" | "Asin" | "Atan" | "Cos" | "IsInf" | "IsNaN" | "OptionalGetElement" | "Sin"
+        | "Tan" => Elements,
         "Abs" | "Ceil" | "Floor" | "Mod" | "Round" | "Acosh" | "Add" | "And" | "Asinh"
         | "Atanh" | "Cast" | "CastLike" | "Celu" | "Clip" | "Cosh" | "Div" | "Dropout" | "Elu"
         | "Equal" | "Erf" | "Exp" | "Expand" | "Gelu" | "Greater" | "GreaterOrEqual"

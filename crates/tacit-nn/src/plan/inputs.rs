@@ -73,7 +73,8 @@ pub(super) fn ranges(
         let range = options.input_range.or(seen.map(|s| s * options.margin));
         let range = range
             .unwrap_or(DEFAULT_INPUT_RANGE)
-            .max(f64::from(f32::MIN_POSITIVE));
+            .max(f64::from(f32::MIN_POSITIVE))
+            .max(input.categories());
         if let Some(seen) = seen.filter(|&s| s > range) {
             return Err(PlanError::Option(format!(
                 "the samples reach {seen}, beyond the input range {range}"

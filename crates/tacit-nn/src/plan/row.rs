@@ -1,15 +1,20 @@
 //! What the row of a model's inputs is within, number by number.
 
 use super::ranges::{Interval, hull, interval};
-use crate::graph::{FILL, Graph, InputKind, Node, Op};
+use crate::graph::{FILL, Graph, Input, InputKind, Node, Op};
 
 /// What each number of an item's row is within.
 pub(super) fn intervals(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
+    let of = |input: &Input, at: usize| match (input.kind, input.kind_at(at)) {
+        (InputKind::Numbers, InputKind::Tokens { classes }) => (classes - 1) as f64,
+        _ => f64::INFINITY,
+    };
     let kinds = graph.inputs.iter();
-    let kinds = kinds.flat_map(|input| std::iter::repeat_n(input.kind, input.given_len()));
-    let one = |(kind, &end): (InputKind, &f64)| match kind {
+    let kinds = kinds
+        .flat_map(|input| (0..input.given_len()).map(move |at| (input.kind_at(at), of(input, at))));
+    let one = |((kind, most), &end): ((InputKind, f64), &f64)| match kind {
         InputKind::Numbers | InputKind::Integers => (-end, end),
-        InputKind::Truths | InputKind::Tokens { .. } => (0.0, end),
+        InputKind::Truths | InputKind::Tokens { .. } => (0.0, end.min(most)),
     };
     kinds.zip(ends).map(one).collect()
 }

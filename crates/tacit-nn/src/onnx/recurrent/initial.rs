@@ -4,6 +4,8 @@ use super::{Cell, CellKind, State};
 use crate::graph::{Affine, FILL, Op, ValueId, Weights};
 use crate::onnx::call::{Call, Fault, Value, unsupported};
 use crate::onnx::compose::Composer;
+use crate::onnx::constant::Constant;
+use crate::onnx::lower::Builder;
 
 impl Cell {
     /// The state of direction `d` of so many before the first step; `None` where it is 0.
@@ -28,6 +30,46 @@ impl Cell {
             }
         }
     }
+}
+
+/// Constant steps as those of an item whose state is computed, where they are the same for every item.
+pub(super) fn of_constants(
+    call: &Call,
+    builder: &mut Builder,
+    steps: &Constant,
+) -> Result<Value, Fault> {
+    let stands = usize::from(call.int("layout", 0) == 0);
+    let state = (5..7).find_map(|i| match call.input(i) {
+        Some(Value::Secret { id, .. }) => Some(*id),
+        _ => None,
+    });
+    let (Some(state), &[a, b, width]) = (state, &steps.shape[..]) else {
+        return unsupported("its input 0 is a constant, and so is its state");
+    };
+    let (items, time) = if stands == 0 { (a, b) } else { (b, a) };
+    if items != 1 {
+        return unsupported("its input 0 is a constant of several items");
+    }
+    let numbers = steps.data.floats();
+    if numbers.iter().any(|v| !v.is_finite()) {
+        return unsupported("its input 0 is a constant that is not finite");
+    }
+    let c = &mut Composer::new(call, builder);
+    let zeros = zeros(c, state, time * width)?;
+    let op = Op::Affine(Affine {
+        inner: 1,
+        scale: Weights::default(),
+        shift: numbers.to_vec().into(),
+    });
+    let id = match numbers.iter().all(|&v| v == 0.0) {
+        true => zeros,
+        false => c.each("steps", op, &[zeros])?,
+    };
+    Ok(Value::Secret {
+        id,
+        shape: vec![time, width],
+        batch: stands,
+    })
 }
 
 /// What input `i` has of direction `d`; `None` where that is 0.

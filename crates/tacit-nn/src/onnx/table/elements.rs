@@ -4,6 +4,7 @@ use super::Holds::{Float, Int, Text};
 use super::{ELEMENTS, MANY, NOW, Operation, from, op};
 
 const POSITIVE: &str = "of positive values";
+const FINITE: &str = "of inputs and what is finite by the way it is made of them, none of which is";
 const TRUTHS: &str = "of results of comparisons";
 const SIGNS: &str =
     "of values with values or with constants; 0 or 1, exactly so of what is told apart by rounding";
@@ -53,12 +54,24 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     from(14, op("HardSwish", 1, &[], "")),
     from(
+        10,
+        op(
+            "IsInf",
+            1,
+            &[
+                ("detect_negative", Int, 10, NOW),
+                ("detect_positive", Int, 10, NOW),
+            ],
+            FINITE,
+        ),
+    ),
+    from(
         9,
         op(
             "IsNaN",
             1,
             &[],
-            "of inputs, none of which is; of a softmax's shares, where nothing is left of a line",
+            "of inputs and what is finite by the way it is made of them, none of which is; of a softmax's shares, where nothing is left of a line",
         ),
     ),
     op("Less", 2, &[], SIGNS),

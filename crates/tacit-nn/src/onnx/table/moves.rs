@@ -3,7 +3,6 @@
 use super::Holds::{Float, Floats, Int, Ints, Text};
 use super::{AXIS, NOW, Operation, from, op};
 
-const INDICES: &str = "constant indices";
 const FOLDED: &str = "of constants";
 const SIZES: &str = "constant sizes; not along the batch";
 
@@ -71,7 +70,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     from(
         11,
-        op("GatherElements", 2, &[("axis", Int, 11, NOW)], INDICES),
+        op(
+            "GatherElements",
+            2,
+            &[("axis", Int, 11, NOW)],
+            "constant indices; or of computed values by computed places, along an axis of an item",
+        ),
     ),
     from(
         11,
@@ -79,7 +83,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "GatherND",
             2,
             &[("batch_dims", Int, 12, NOW)],
-            "constant indices; or of every item a row by a place that is found in it",
+            "constant indices; or of constant rows by computed ones; or of every item a row by a place that is found in it",
         ),
     ),
     from(9, op("NonZero", 1, &[], FOLDED)),

@@ -16,7 +16,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "ArrayFeatureExtractor",
         2,
         &[],
-        "constant indices; or a list by places that ArgMax or TopK find",
+        "constant indices; or a list by places that ArgMax or TopK find; or columns of constants by computed places",
     ),
     op("Binarizer", 1, &[("threshold", Float, 0, NOW)], ""),
     op(

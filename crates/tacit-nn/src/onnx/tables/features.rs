@@ -8,6 +8,7 @@ use crate::index::{pick, whole as all_of};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{ANY, Composer, value};
 use crate::onnx::constant::{Constant, Data};
+use crate::onnx::linear::transposed;
 use crate::onnx::lower::Builder;
 use crate::onnx::moves::at;
 use crate::onnx::norm::over_norm;
@@ -117,6 +118,13 @@ pub(super) fn binarizer(call: &Call, builder: &mut Builder) -> Result<Value, Fau
 
 /// The columns at constant places of the last axis.
 pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    if let (Value::Constant(table), Some(Value::Secret { id, shape, batch })) =
+        (call.required(0)?, call.input(1))
+        && table.shape.len() > 1
+        && !call.whole
+    {
+        return columns_of(call, builder, &table.shape, (*id, shape, *batch));
+    }
     if let (Value::Constant(names), Some(place)) = (call.required(0)?, call.input(1)) {
         let named = named(call, builder, names, place)?;
         return Ok(match (call.whole, &named) {
@@ -143,6 +151,46 @@ pub(super) fn extractor(call: &Call, builder: &mut Builder) -> Result<Value, Fau
     let index = pick(shape, &axes);
     let op = Op::Rearrange { index, fill: 0.0 };
     builder.push(call, op, vec![x], out)
+}
+
+/// The columns of a constant of several axes at computed places: of an item those of its places, behind the batch.
+fn columns_of(
+    call: &Call,
+    builder: &mut Builder,
+    of: &[usize],
+    (id, shape, batch): (ValueId, &[usize], usize),
+) -> Result<Value, Fault> {
+    let (classes, outer) = (of[of.len() - 1], &of[..of.len() - 1]);
+    let own: Vec<usize> = match len(shape) {
+        1 => vec![],
+        _ if batch == 0 => shape.to_vec(),
+        _ => return unsupported("its indices have the batch elsewhere than first"),
+    };
+    let (n, many) = (len(outer), len(&own));
+    let (_, table) = call.weights(0)?;
+    let rows = transposed(&table, [n, classes]).into();
+    let place = value(id, vec![many]);
+    let mut inputs = call.inputs.clone();
+    inputs[1] = Some(&place);
+    let name = call.name.clone();
+    let by_row = Call {
+        name,
+        inputs,
+        ..*call
+    };
+    let Value::Secret { id, .. } =
+        crate::onnx::token::rows(&by_row, builder, 1, (classes, n), &rows, vec![n])?
+    else {
+        return bad("its rows are no value");
+    };
+    let shape = [outer, &own[..]].concat();
+    let c = &mut Composer::new(call, builder);
+    let turned = c.spread("turned", id, shape.clone(), |e| e % many * n + e / many)?;
+    Ok(Value::Secret {
+        id: turned,
+        shape,
+        batch: outer.len(),
+    })
 }
 
 /// The places of largest numbers as classes of these names, of a list of them.

@@ -12,7 +12,8 @@ pub(super) fn limited(builder: &mut Builder, given: &Given, limits: &[usize]) ->
     let input = &builder.inputs[given.input];
     let known = |place: usize| input.limits.get(place).copied().unwrap_or(0);
     let is_known = |(&place, &limit): (&usize, &usize)| (1..=limit).contains(&known(place));
-    if given.lookup.is_some() && places.iter().zip(limits).all(is_known) {
+    let shared = given.lookup.is_some() || input.kind == InputKind::Numbers;
+    if shared && places.iter().zip(limits).all(is_known) {
         return Ok(());
     }
     let (name, most) = (&input.name, limits.iter().max().copied().unwrap_or(1));

@@ -45,11 +45,15 @@ fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
     }
 }
 
-/// Refuses limits that are not one for each token, or of more rows than there are.
+/// The most categories that a number of a plan's input may have.
+const MAX_CATEGORIES: usize = 1 << 20;
+
+/// Refuses limits that are not one for each number, or of more rows than there are.
 fn check_limits(input: &Input, given: usize) -> Check {
     let (limits, kind) = (&input.limits, input.kind);
     let fits = |&limit: &usize| match kind {
         InputKind::Tokens { classes } => (1..=classes).contains(&limit),
+        InputKind::Numbers => limit <= MAX_CATEGORIES,
         _ => false,
     };
     let whole = limits.is_empty() || limits.len() == given;

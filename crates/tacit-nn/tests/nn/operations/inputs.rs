@@ -202,6 +202,60 @@ fn bounded_numbers_choose_rows() {
     follows(&model, &[-4.0, 1.0, 9.0], &expected);
 }
 
+/// Columns of a matrix of floats that are cast to whole numbers stay numbers beside others, each with its own limit.
+#[test]
+fn categories_among_numbers_choose_rows() {
+    let columns = |name: &str, first: i64| {
+        let tensors = [
+            ints(&format!("{name} first"), &[1], &[first]),
+            ints(&format!("{name} end"), &[1], &[first + 1]),
+        ];
+        let inputs = [
+            "x",
+            &tensors[0].name.clone(),
+            &tensors[1].name.clone(),
+            "axis",
+        ]
+        .map(String::from);
+        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        (node("Slice", &inputs, name, vec![]), tensors)
+    };
+    let (size, of_size) = columns("size", 0);
+    let (a, of_a) = columns("a", 1);
+    let (b, of_b) = columns("b", 2);
+    let nodes = vec![
+        size,
+        a,
+        b,
+        node("Cast", &["a"], "whole a", vec![int("to", i64::from(INT))]),
+        node("Cast", &["b"], "whole b", vec![int("to", i64::from(INT))]),
+        node("Gather", &["three", "whole a"], "of a", vec![]),
+        node("Gather", &["two", "whole b"], "of b", vec![]),
+        node("Add", &["of a", "of b"], "of both", vec![]),
+        node("Mul", &["of both", "size"], "y", vec![]),
+    ];
+    let mut tensors = vec![
+        ints("axis", &[1], &[1]),
+        tensor("three", &[3], &[1.0, 2.0, 4.0]),
+        tensor("two", &[2], &[10.0, 20.0]),
+    ];
+    tensors.extend([of_size, of_a, of_b].into_iter().flatten());
+    let model = of_inputs(vec![input("x", FLOAT, &[0, 3])], nodes, tensors);
+    let graph = imported(&model).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(graph.inputs[0].kind, InputKind::Numbers);
+    assert_eq!(graph.inputs[0].limits, [0, 3, 2]);
+    follows(&model, &[0.5, 2.0, 1.0, -1.5, 0.0, 0.0], &[12.0, -16.5]);
+    let plan = plan(&graph.optimise(), &PlanOptions::default()).unwrap();
+    let error = plan.encode_input(&[0.5, 1.0, 2.0], &[1, 3]).unwrap_err();
+    assert!(matches!(error, EncodeError::Kind { .. }), "{error}");
+    assert!(
+        error.to_string().contains("whole numbers from 0 to 1"),
+        "{error}"
+    );
+    let read = tacit_nn::Plan::from_bytes(&plan.to_bytes()).unwrap();
+    assert_eq!(read.inputs[0].input.limits, [0, 3, 2]);
+}
+
 #[test]
 fn one_hot_rows_and_the_smaller_of_two_tables() {
     let inputs = vec![input("ids", INT, &[0, 2])];
