@@ -104,10 +104,16 @@ fn inputs_that_lie() {
             "limits of an input",
         );
     }
-    with(
-        &|p| p.inputs[0].input.limits = vec![1],
-        "limits of an input",
-    );
+    // Of numbers a limit says how many categories one of them is, 0 of every other.
+    let mut plan = with_tokens();
+    plan.inputs[0].input.limits = vec![2];
+    assert!(Plan::from_bytes(&plan.to_bytes()).is_ok());
+    for limits in [vec![1; 2], vec![(1 << 20) + 1], vec![usize::MAX]] {
+        with(
+            &|p| p.inputs[0].input.limits.clone_from(&limits),
+            "limits of an input",
+        );
+    }
     let texts = |known: &'static [&str], others| {
         let known = known.iter().map(|text| text.to_string()).collect();
         move |p: &mut Plan| p.inputs[1].input.texts = Some(Texts { known, others })
