@@ -12,11 +12,9 @@ impl Given {
     /// Whether they are categories of an input of numbers.
     pub(super) fn is_coded(&self, builder: &Builder) -> bool {
         let input = &builder.inputs[self.input];
-        let places = self.absolute(builder).into_iter();
+        let mut places = self.absolute(builder).into_iter();
         let is_category = |place: usize| input.limits.get(place).is_some_and(|&limit| limit > 0);
-        self.lookup.is_none()
-            && input.kind == InputKind::Numbers
-            && places.map(is_category).all(|is| is)
+        self.lookup.is_none() && input.kind == InputKind::Numbers && places.all(is_category)
     }
 }
 
