@@ -210,14 +210,7 @@ fn categories_among_numbers_choose_rows() {
             ints(&format!("{name} first"), &[1], &[first]),
             ints(&format!("{name} end"), &[1], &[first + 1]),
         ];
-        let inputs = [
-            "x",
-            &tensors[0].name.clone(),
-            &tensors[1].name.clone(),
-            "axis",
-        ]
-        .map(String::from);
-        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+        let inputs = ["x", &tensors[0].name, &tensors[1].name, "axis"];
         (node("Slice", &inputs, name, vec![]), tensors)
     };
     let (size, of_size) = columns("size", 0);
@@ -248,10 +241,8 @@ fn categories_among_numbers_choose_rows() {
     let plan = plan(&graph.optimise(), &PlanOptions::default()).unwrap();
     let error = plan.encode_input(&[0.5, 1.0, 2.0], &[1, 3]).unwrap_err();
     assert!(matches!(error, EncodeError::Kind { .. }), "{error}");
-    assert!(
-        error.to_string().contains("whole numbers from 0 to 1"),
-        "{error}"
-    );
+    let text = error.to_string();
+    assert!(text.contains("whole numbers from 0 to 1"), "{text}");
     let read = tacit_nn::Plan::from_bytes(&plan.to_bytes()).unwrap();
     assert_eq!(read.inputs[0].input.limits, [0, 3, 2]);
 }
