@@ -11,7 +11,7 @@ use tacit_algebra::{BatchMatMul, Buffer, Conv2d, MatMul, Prg, Ring};
 
 use super::defences::Defences;
 use super::gates::ProofRole;
-use super::products::{Coins, Long, Product};
+use super::products::{Coins, Long, Product, sizes};
 use crate::bilinear::Bilinear;
 use crate::replicated::Rss;
 
@@ -138,9 +138,8 @@ impl<R: Ring> Long<Galois<R>> for Cut<R> {
     fn fold(&self, role: ProofRole, point: Galois<R>, [u, v]: [&mut Vec<Galois<R>>; 2]) {
         let inner = self.coins.inner();
         let len = inner / self.radix;
-        let (_, entries) = super::products::entries(&self.map);
-        let each = (entries / len.max(1)).max(1);
-        let step = (STRIP / each).max(1);
+        let [_, each, _] = sizes(&self.map);
+        let step = (STRIP / each.max(1)).max(1);
         for start in (0..len).step_by(step) {
             let range = [start, len.min(start + step)];
             let operands = [&self.x, &self.w];

@@ -52,7 +52,7 @@ impl<R: Ring> Product<R> {
 
 /// A product by the sizes that its entries depend on: indices of the inner dimension that may be cut, entries of each
 /// vector for one of them, and multiplications for an entry.
-fn sizes(map: &Bilinear) -> [usize; 3] {
+pub(super) fn sizes(map: &Bilinear) -> [usize; 3] {
     match *map {
         Bilinear::Elementwise(_) => [0; 3],
         Bilinear::MatMul(shape) => [shape.k, 2, shape.m * shape.n],
@@ -70,14 +70,15 @@ fn sizes(map: &Bilinear) -> [usize; 3] {
     }
 }
 
-/// Entries from which on a product's inner dimension is cut, so that what is dealt for it is little beside them.
+/// Entries of a vector from which on an inner dimension is halved once more: below, what is dealt for it is not little
+/// beside them.
 const LONG: usize = 4096;
-/// Multiplications that an entry costs in later folds, by those of an entry of radix 1: cutting the inner dimension into
-/// `r` blocks takes `r` times the product itself, and leaves an r-th of the entries.
+/// An inner dimension is halved once more while `r^2` times the multiplications of one of its indices is below this: `r`
+/// blocks take `r` times the product's own work, and leave an r-th of the entries to later folds.
 const FOLDING: usize = 2048;
 
-/// How many blocks a product's inner dimension is cut into: a power of two, given by its exponent.
-fn radix_of([inner, each, work]: [usize; 3]) -> usize {
+/// How many blocks a product's inner dimension is cut into: a power of two, given by its exponent, its place.
+fn place_of([inner, each, work]: [usize; 3]) -> usize {
     let pays = |radix: usize| {
         let (more, left) = (2 * radix, inner.saturating_mul(each) / (2 * radix));
         more <= inner && 2 * left >= LONG && work.saturating_mul(radix * radix) < FOLDING
@@ -89,7 +90,7 @@ fn radix_of([inner, each, work]: [usize; 3]) -> usize {
 /// instead.
 pub(super) fn entries(map: &Bilinear) -> (usize, usize) {
     let sizes = sizes(map);
-    let place = radix_of(sizes);
+    let place = place_of(sizes);
     let [inner, each, _] = sizes;
     (place, inner.div_ceil(1 << place) * each)
 }
