@@ -65,6 +65,22 @@ def without_nan(g, v):
     return g.node("Mul", [shown, constant(g, 3.0)], v.shape, 0, 3)
 
 
+FINITE = {
+    "Add", "Cast", "Clip", "Constant", "Conv", "Flatten", "Gather", "Gemm", "Identity", "LeakyRelu",
+    "MatMul", "Mul", "Neg", "Relu", "Reshape", "Sigmoid", "Slice", "Squeeze", "Sub", "Tanh",
+    "Transpose", "Unsqueeze",
+}  # fmt: skip
+"""What makes finite numbers of finite numbers, whatever these are."""
+
+
+def without_infinite(g, v):
+    """Zeros where a number is not finite, as exporters write it; none is."""
+    if v.batch or g.opset < 10 or not g.used <= FINITE:
+        return None
+    infinite = g.node("IsInf", [v], v.shape, 0, 1)
+    return g.node("Where", [infinite, constant(g, 0.0), v], v.shape, v.low, v.high)
+
+
 def end(kind, v, size):
     """Where the shares of `size` exponentials lie, or their logarithms."""
     return (0, 1) if kind == "Softmax" else (v.low - v.high - math.log(size), 0)

@@ -26,6 +26,7 @@ from .axes import (
     squeeze,
     transpose,
     unsqueeze,
+    without_infinite,
     without_nan,
 )
 from .build import LARGEST
@@ -89,6 +90,7 @@ GENERATORS = {
     "GlobalAveragePool": whole_pool("GlobalAveragePool"),
     "GlobalMaxPool": whole_pool("GlobalMaxPool"),
     "Identity": identity,
+    "IsInf": without_infinite,
     "IsNaN": without_nan,
     "LSTM": recurrent("LSTM"),
     "LayerNormalization": layer_norm,
