@@ -107,7 +107,9 @@ class Service:
 
     def forget(self, request: bytes) -> bool:
         """Frees the place of a request that has not begun; whether it had not."""
-    def drain(self) -> None: ...
+
+    def leave(self) -> None:
+        """Ends once what it took is answered, for good; while it waits for the others, at once."""
 
 class Sharing:
     """A client's side of one model."""

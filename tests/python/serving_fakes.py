@@ -143,7 +143,7 @@ class FakeService:
         with self.world.changed:
             return self.world.held[self.party].pop(request, None) is not None
 
-    def drain(self):
+    def leave(self):
         self.state = "draining"
         self.ends.set()
 
@@ -282,7 +282,7 @@ class Running:
 
     def stop(self):
         for service in self.services.values():
-            service.drain()
+            service.leave()
         self.server.should_exit = True
 
 

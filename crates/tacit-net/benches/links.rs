@@ -51,6 +51,7 @@ fn over_tls() -> (Party, Party) {
             model: LinkModel::LOCAL,
             timeout: PATIENT,
             connect_timeout: PATIENT,
+            leave: Default::default(),
         };
         thread::spawn(move || tcp::connect(config, &mut |_| ()).unwrap())
     };

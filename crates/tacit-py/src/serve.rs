@@ -114,8 +114,8 @@ impl Service {
         Ok(self.service.forget(&id(request)?))
     }
 
-    fn drain(&self) {
-        self.service.drain();
+    fn leave(&self) {
+        self.service.leave();
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
@@ -49,6 +51,9 @@ pub struct Member {
     /// The file that gets a line for every run.
     #[serde(default = "record")]
     pub record: PathBuf,
+    /// Raised when it is to wait no longer for the others.
+    #[serde(skip)]
+    pub(crate) leave: Arc<AtomicBool>,
 }
 
 fn key() -> Secret {
@@ -213,6 +218,7 @@ impl Member {
             model: settings.network.link,
             timeout: settings.timeout,
             connect_timeout: self.connect_timeout,
+            leave: self.leave.clone(),
         })
     }
 }

@@ -54,7 +54,7 @@ class Runner:
     def stop(self) -> None:
         """Takes no more requests, and ends once those are answered that were taken."""
         self.stopping.set()
-        self.service.drain()
+        self.service.leave()
 
     def is_over(self) -> bool:
         """Whether it has ended."""

@@ -13,7 +13,7 @@ class Service(Protocol):
     """One served model at one party; safe for several threads."""
 
     def run(self, notice: Callable[[str], None]) -> None:
-        """One life: meets the other parties, then answers until :meth:`drain` or an error."""
+        """One life: meets the other parties, then answers until :meth:`leave` or an error."""
         ...
 
     def standing(self) -> str:
@@ -40,8 +40,11 @@ class Service(Protocol):
         """Frees the place of a request that has not begun; whether it had not."""
         ...
 
-    def drain(self) -> None:
-        """Takes no more requests; :meth:`run` returns once those accepted are answered."""
+    def leave(self) -> None:
+        """Takes no more requests; :meth:`run` returns once those accepted are answered.
+
+        It begins no life any more. Where it still waits for the other parties, it returns at once.
+        """
         ...
 
 

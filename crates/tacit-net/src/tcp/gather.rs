@@ -45,6 +45,7 @@ pub(super) struct Gathering<'a> {
     last: Vec<Option<String>>,
     /// Whether that last failure was a certificate that did not fit, by party.
     unproven: Vec<bool>,
+    leave: Arc<AtomicBool>,
     started: Instant,
     limit: Duration,
     next_notice: Instant,
@@ -70,6 +71,7 @@ impl<'a> Gathering<'a> {
             model,
             timeout,
             connect_timeout,
+            leave,
         } = config;
         let (started, n) = (Instant::now(), parties.len());
         let limit = connect_timeout.min(LONGEST_WAIT);
@@ -98,6 +100,7 @@ impl<'a> Gathering<'a> {
             nonces: vec![nonce; n],
             last: vec![None; n],
             unproven: vec![false; n],
+            leave,
             started,
             limit,
             next_notice: started + FIRST_NOTICE,
@@ -132,11 +135,16 @@ impl<'a> Gathering<'a> {
         if let Ok(event) = self.incoming.recv_timeout(POLL) {
             self.hear(event)?;
         }
-        if interrupt::raised() {
+        if self.leaves() {
             return Err(NetError::Interrupted);
         }
         self.look()?;
         self.tick()
+    }
+
+    /// Whether this party waits no longer.
+    fn leaves(&self) -> bool {
+        interrupt::raised() || self.leave.load(Ordering::Relaxed)
     }
 
     /// The party among all others, which have come.
@@ -182,7 +190,7 @@ impl<'a> Gathering<'a> {
                 tellers.extend(spawn("tell", move || drop(party)));
             }
             let waited = started.elapsed();
-            if left.is_empty() || waited >= limit || interrupt::raised() {
+            if left.is_empty() || waited >= limit || self.leaves() {
                 break;
             }
             if waited >= FIRST_NOTICE.min(limit) && !mentioned {

@@ -14,6 +14,8 @@ mod pump;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::net::{TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -81,6 +83,8 @@ pub struct TcpConfig {
     pub timeout: Duration,
     /// How long the others are waited for at the start.
     pub connect_timeout: Duration,
+    /// Raised, from any thread, when this party no longer waits for the others: it ends as by an interrupt.
+    pub leave: Arc<AtomicBool>,
 }
 
 /// What happens while the parties find each other.

@@ -363,6 +363,7 @@ impl CloneWith for TcpConfig {
             parties: self.parties.clone(),
             identity,
             listener: None,
+            leave: Default::default(),
             ..*self
         }
     }

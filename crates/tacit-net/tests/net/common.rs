@@ -79,6 +79,7 @@ pub fn configs_of(identities: Vec<Identity>) -> Vec<TcpConfig> {
             model: LinkModel::LOCAL,
             timeout: PATIENT,
             connect_timeout: PATIENT,
+            leave: Default::default(),
         })
         .collect()
 }

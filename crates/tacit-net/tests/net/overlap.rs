@@ -36,6 +36,7 @@ fn an_old_certificate_ends_where_it_is_taken_away() {
         parties: old.parties.clone(),
         identity: new(),
         listener: None,
+        leave: Default::default(),
         ..old
     };
     old.parties[1].also = vec![new().certificate().clone()];

@@ -22,10 +22,12 @@ mod standing;
 mod tables;
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tacit_client::Scheme;
+use tacit_net::NetError;
 
 use crate::given::Numbers;
 use crate::{Compiled, Error};
@@ -121,7 +123,13 @@ impl Service {
         }
         self.queue.open();
         self.standing().begins(self.config.table(self.at).sessions);
-        let ended = self.live(on_notice);
+        if self.leaves() {
+            self.drain();
+        }
+        let ended = match self.live(on_notice) {
+            Err(Error::Net(NetError::Interrupted)) if self.leaves() => Ok(()),
+            ended => ended,
+        };
         if let Ok(mut told) = self.described.lock() {
             *told = None;
         }
@@ -201,6 +209,17 @@ impl Service {
         if standing.state == "ready" {
             standing.state = "draining";
         }
+    }
+
+    /// Ends this life as [`Service::drain`] does, and every later one; while the other parties are waited for,
+    /// at once, so that the port is free.
+    pub fn leave(&self) {
+        self.config.party.leave.store(true, Ordering::Relaxed);
+        self.drain();
+    }
+
+    fn leaves(&self) -> bool {
+        self.config.party.leave.load(Ordering::Relaxed)
     }
 
     /// What it is doing, as JSON.

@@ -119,6 +119,27 @@ fn a_drain_before_the_others_are_there_is_kept() {
     }
 }
 
+/// A party that has left before it begins, or while it waits for the others, waits no longer, and its port
+/// is free; the others go on waiting.
+#[test]
+fn whoever_leaves_waits_for_nobody() {
+    let parties = Parties::prepared("leaves", "falcon", same);
+    let service = &parties.services[0];
+    let live = {
+        let service = service.clone();
+        thread::spawn(move || service.run(&mut |_| {}))
+    };
+    while !service.state().contains("connecting") {
+        thread::yield_now();
+    }
+    service.leave();
+    assert!(live.join().expect("no panic").is_ok());
+    let address = &service.config.peers(0, 0).expect("it has one")[0].address;
+    drop(TcpListener::bind(address).expect("the port is free"));
+    assert!(service.run(&mut |_| {}).is_ok());
+    assert!(service.state().contains("drained"));
+}
+
 /// A client whose shares arrive within two seconds of the leader's is answered, however long a follower has
 /// had its own: the leader says that nothing waits only when nothing does.
 #[test]
