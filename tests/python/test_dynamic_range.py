@@ -8,6 +8,7 @@ are variances from 2^-16 to 2^16 times theirs, about as far as 64 bits hold with
 import numpy as np
 import onnx
 import pytest
+from nets import Net
 from onnx import TensorProto, helper
 
 import tacit
@@ -104,3 +105,35 @@ def test_normalisations_hold_for_quiet_and_loud_inputs(compiled, setting):
     assert field or not result.report.warnings
     # All results are about 1 at most.
     assert np.abs(result.output - exact).max() <= RELATIVE * np.abs(exact).max()
+
+
+def vanishing(path, layers):
+    """What falls below the last place, and normalisations that make much of what is left of it.
+
+    The weights are small, as those of networks that were never trained.
+    """
+    net, value, n = Net([6, 32]), "x", 32
+    weights = lambda *shape: net.rng.normal(0, 0.1, shape)  # noqa: E731
+    for _ in range(14):
+        value = net("MatMul", value, weights(n, n) / 64)
+        value = net("Mul", value, net("Sigmoid", value))
+    for _ in range(layers):
+        normal = net("LayerNormalization", value, np.ones(n), axis=-1, epsilon=1e-5)
+        wide = net("MatMul", normal, weights(n, 2 * n))
+        wide = net("Mul", wide, net("Sigmoid", wide))
+        value = net("Add", value, net("MatMul", wide, weights(2 * n, n)))
+    net.save(path, value, opset=17)
+
+
+@pytest.mark.parametrize("layers", [5, 9])
+def test_what_vanishes_comes_back_as_rounding_alone(tmp_path, layers):
+    """Of next to nothing normalisations make numbers of the size of others: a plan provides for
+    these, and says so."""
+    path = str(tmp_path / "m.onnx")
+    vanishing(path, layers)
+    x = np.random.default_rng(0).normal(0, 1, (4, 6, 32)).astype("f4")
+    model = tacit.compile(path, samples=x)
+    assert any("through rounding" in warning for warning in model.warnings)
+    for setting in SETTINGS.values():
+        output = tacit.local(**setting).predict(model, x).output
+        assert np.abs(output).max() < 2, setting

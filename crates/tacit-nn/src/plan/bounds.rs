@@ -176,7 +176,7 @@ pub(super) struct Answered {
     /// The answers.
     pub outputs: Vec<f32>,
     /// The range of every value.
-    seen: Ranges,
+    pub seen: Ranges,
 }
 
 impl Answered {

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use super::bounds::Inputs;
 use super::doubts::{doubts, rounding};
 use super::mixed::{self, Assigned, Precision, TRIED};
-use super::ranges::Bound;
+use super::ranges::{Bound, FAR, Interval, hull};
 use super::ranks::Ranks;
 use super::rounding::Rounding;
 use super::scales::{Limits, Scale, Scaled};
-use super::trial::Trial;
+use super::trial::{Trial, Tried};
 use super::{Order, PlanError, PlanOptions};
 use crate::graph::{Graph, Op, ValueId};
 
@@ -33,6 +33,11 @@ const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
 const NEAR: f64 = 16.0;
 /// How many times the error of its trial a plan states.
 const CAUTION: f64 = 4.0;
+/// How often bounds are widened to what rounding leads to, how many times that much they provide for, and
+/// by how many last places it may go beyond them.
+const WIDENED: usize = 4;
+const AMPLE: f64 = 2.0;
+const BEYOND: f64 = 8.0;
 
 /// A plan's ranges, scales and what is doubtful about them.
 pub(super) struct Chosen<T> {
@@ -68,10 +73,24 @@ impl Scaled for AtFraction {
 
 /// One way to plan.
 struct Candidate<T> {
+    /// The fraction bits, or the bits, that it was made with.
+    bits: u32,
     bounds: Rc<[Bound]>,
     made: T,
     doubts: Vec<String>,
     rounding: Rounding,
+}
+
+impl<T: Scaled> Candidate<T> {
+    /// Whether a value is less than its last place wherever it was seen: what follows it is rounding alone, and
+    /// how it is rounded matters.
+    fn loses(&self) -> bool {
+        let lost = |(id, bound): (ValueId, &Bound)| {
+            let unit = (-f64::from(self.made.fraction(id))).exp2();
+            bound.planned < unit && bound.worst > 0.0
+        };
+        self.bounds.iter().enumerate().any(lost)
+    }
 }
 
 /// What a choice is made for.
@@ -120,7 +139,7 @@ impl<'a> Choice<'a> {
         let made = |bounds: &Rc<[Bound]>, f: u32| self.at_fraction(limits, bounds, f);
         let (best, error) = self.best(self.fitting(&fractions, made)?, little, wide)?;
         if asked.is_some() || narrow(&best.bounds, &best.made) {
-            return self.chosen(best);
+            return self.chosen(best, made);
         }
         let f = best.made.f;
         let fewer = (f.saturating_sub(2).max(2)..f).rev();
@@ -130,10 +149,10 @@ impl<'a> Choice<'a> {
             }
             let others = self.trial.error(self.graph, &other.rounding)?;
             if others <= error.max(little) {
-                return self.chosen(other);
+                return self.chosen(other, made);
             }
         }
-        self.chosen(best)
+        self.chosen(best, made)
     }
 
     /// The widths where every tensor has its own.
@@ -142,9 +161,9 @@ impl<'a> Choice<'a> {
             Precision::Auto => TRIED.to_vec(),
             Precision::Bits(bits) => vec![bits],
         };
-        let fitting = self.fitting(&tried, |bounds, bits| self.at_precision(bounds, bits))?;
-        let (best, _) = self.best(fitting, LITTLE_MIXED, true)?;
-        self.chosen(best)
+        let made = |bounds: &Rc<[Bound]>, bits| self.at_precision(bounds, bits);
+        let (best, _) = self.best(self.fitting(&tried, made)?, LITTLE_MIXED, true)?;
+        self.chosen(best, made)
     }
 
     /// Every range with every number of bits that fits it; if none does, the layer that stands in the
@@ -210,9 +229,24 @@ impl<'a> Choice<'a> {
         best.ok_or_else(|| PlanError::Option("there is nothing to choose from".into()))
     }
 
-    fn chosen<T>(&self, best: Candidate<T>) -> Result<Chosen<T>, PlanError> {
+    /// What is chosen: the best, or one as fine of wider bounds where rounding alone leads beyond its own, as
+    /// where a normalisation makes much of next to nothing.
+    fn chosen<T: Scaled>(
+        &self,
+        mut best: Candidate<T>,
+        made: impl Fn(&Rc<[Bound]>, u32) -> Result<Candidate<T>, PlanError>,
+    ) -> Result<Chosen<T>, PlanError> {
+        let shown = |of: &Candidate<T>| self.trial.shown(self.graph, &of.rounding, of.loses());
+        let mut tried = shown(&best)?;
+        for _ in 0..WIDENED {
+            let Some(wider) = reached(&best, &tried.seen) else {
+                break;
+            };
+            best = made(&wider, best.bits)?;
+            tried = shown(&best)?;
+        }
+        let Tried { shown, errors, .. } = tried;
         let mut warnings = best.doubts;
-        let (shown, errors) = self.trial.shown(self.graph, &best.rounding)?;
         if shown.is_rough() {
             let worst = self.trial.worst(self.graph, &best.rounding, &shown)?;
             let layer = match worst.checked_sub(1) {
@@ -247,7 +281,7 @@ impl<'a> Choice<'a> {
             .collect();
         let kept = limits.kept_bits(self.graph, &scales, f);
         let made = AtFraction { f, scales };
-        self.candidate(bounds, made, &capacity, kept)
+        self.candidate((bounds, f), made, &capacity, kept)
     }
 
     fn at_precision(
@@ -266,14 +300,14 @@ impl<'a> Choice<'a> {
             .collect();
         let all = 0..=self.graph.nodes.len();
         let kept = all.map(|id| made.fraction(id)).collect();
-        self.candidate(bounds, made, &capacity, kept)
+        self.candidate((bounds, precision), made, &capacity, kept)
     }
 
     /// What was made for these bounds, with what is doubtful of layers with such capacities, and what is
     /// rounded where `kept` fraction bits of every value are used.
     fn candidate<T: Scaled>(
         &self,
-        bounds: &Rc<[Bound]>,
+        (bounds, bits): (&Rc<[Bound]>, u32),
         made: T,
         capacity: &[f64],
         kept: Vec<u32>,
@@ -285,12 +319,31 @@ impl<'a> Choice<'a> {
         let mut rounding = Rounding::new(graph, self.options, scales, fraction, kept)?;
         rounding.ranks.clone_from(&self.ranks);
         Ok(Candidate {
+            bits,
             bounds: bounds.clone(),
             made,
             doubts,
             rounding,
         })
     }
+}
+
+/// Bounds that provide for all that was seen of a trial's values as rounded, if those of the candidate do not,
+/// and do for the exact ones.
+fn reached<T: Scaled>(of: &Candidate<T>, seen: &[[Interval; 2]]) -> Option<Rc<[Bound]>> {
+    let wider = |id: ValueId| {
+        let unit = (-f64::from(of.made.fraction(id))).exp2();
+        let [exact, (low, high)] = seen[id];
+        let bound = of.bounds[id];
+        let finite = low > -FAR && high < FAR && hull(exact, bound.within) == bound.within;
+        let reaches = finite && bound.is_passed((low, high), BEYOND * unit);
+        let ample = (low.min(AMPLE * low), high.max(AMPLE * high));
+        reaches.then(|| bound.and(ample))
+    };
+    let wider: Vec<Option<Bound>> = (0..seen.len()).map(wider).collect();
+    let any = wider.iter().any(Option::is_some);
+    let both = wider.into_iter().zip(of.bounds.iter());
+    any.then(|| both.map(|(wider, &bound)| wider.unwrap_or(bound)).collect())
 }
 
 /// Whether signs are taken of differences to the inputs, as trees take them: what is rounded there falls on

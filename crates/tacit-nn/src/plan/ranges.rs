@@ -63,6 +63,22 @@ impl Bound {
 }
 
 impl Bound {
+    /// Whether values go beyond what the plan provides for, by more than `slack` and a share of it.
+    pub(super) fn is_passed(self, (low, high): Interval, slack: f64) -> bool {
+        let slack = slack + self.planned / 8.0;
+        low < self.within.0 - slack || high > self.within.1 + slack
+    }
+
+    /// This bound, and those values provided for.
+    pub(super) fn and(self, values: Interval) -> Self {
+        Bound {
+            planned: self.planned.max(magnitude(values)),
+            worst: self.worst.max(magnitude(values)),
+            within: hull(self.within, values),
+            worst_within: hull(self.worst_within, values),
+        }
+    }
+
     /// This bound, or one that provides for the worst case if that is at most `times` times as large.
     pub(super) fn up_to_worst(self, times: f64) -> Self {
         match self.worst <= times * self.planned {

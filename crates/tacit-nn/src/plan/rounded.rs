@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::rounding::{FINE, Manner, Rounding, Signs};
 use super::units::{in_units, nearest};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights};
-use crate::reference::{Evaluation, ShapeError, parts, run_with};
+use crate::reference::{Evaluation, NONE, Ranges, ShapeError, ends, joined, parts, run_with};
 
 /// How a trial is repeated, of small models in all of these ways.
 pub(super) const MANNERS: [Manner; 5] = [
@@ -18,13 +18,13 @@ pub(super) const MANNERS: [Manner; 5] = [
     Manner::Down(Signs::ByChance),
 ];
 
-/// The outputs of inputs `x` as rounded, in several manners.
+/// The outputs of inputs `x` as rounded, and the range of every value on the way, in several manners.
 pub(super) fn rounded_runs(
     graph: &Graph,
     rounding: &Rounding,
     x: &[f32],
     repeats: usize,
-) -> Result<Vec<Vec<f32>>, ShapeError> {
+) -> Result<Vec<(Vec<f32>, Ranges)>, ShapeError> {
     let model = Rounded {
         graph,
         rounding,
@@ -50,13 +50,16 @@ struct Rounded<'a> {
 }
 
 impl Rounded<'_> {
-    fn run(&self, x: &[f32], manner: Manner) -> Result<Vec<f32>, ShapeError> {
+    fn run(&self, x: &[f32], manner: Manner) -> Result<(Vec<f32>, Ranges), ShapeError> {
         let mut done = vec![0; self.inverted.len()];
+        let mut seen = vec![NONE; self.inverted.len()];
         let made = |evaluation: &Evaluation| self.made(evaluation);
-        run_with(self.graph, x, made, |id, values| {
+        let outputs = run_with(self.graph, x, made, |id, values| {
             self.round(id, values, done[id], manner);
             done[id] += values.len();
-        })
+            seen[id] = joined(seen[id], ends(values));
+        })?;
+        Ok((outputs, seen))
     }
 
     /// The next value of rounded weights.

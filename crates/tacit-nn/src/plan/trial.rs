@@ -4,11 +4,12 @@ use std::ops::{Range, RangeInclusive};
 
 use super::PlanError;
 use super::bounds::Inputs;
+use super::ranges::{Interval, hull, without_end};
 use super::rounded::{MANNERS, rounded_runs};
 use super::rounding::Rounding;
 use super::spread::Spread;
 use crate::graph::{Graph, Node, Op, Output, Tail, ValueId, len};
-use crate::reference::run;
+use crate::reference::{NONE, Ranges, joined, ranges};
 use crate::tail;
 
 /// Multiply-adds that one trial may cost.
@@ -27,12 +28,15 @@ const ONE_BY_ONE: usize = 32;
 struct Cases {
     x: Vec<f32>,
     exact: Vec<f32>,
+    /// The range of every value.
+    seen: Vec<Interval>,
 }
 
 impl Cases {
     fn new(graph: &Graph, x: Vec<f32>) -> Result<Self, PlanError> {
-        let exact = run(graph, &x, |_, _| {})?;
-        Ok(Cases { x, exact })
+        let (exact, seen) = ranges(graph, &x)?;
+        let seen = without_end(seen);
+        Ok(Cases { x, exact, seen })
     }
 
     fn items(&self, graph: &Graph) -> usize {
@@ -47,6 +51,7 @@ impl Cases {
         Cases {
             x: one(&self.x),
             exact: one(&self.exact),
+            seen: self.seen.clone(),
         }
     }
 }
@@ -59,6 +64,16 @@ pub(super) struct Trial {
     /// How many of the first are samples of which nothing but the outputs tells how rough an error is.
     samples: usize,
     repeats: usize,
+}
+
+/// What a trial shows.
+pub(super) struct Tried<'a> {
+    /// The largest error, for which a user hears of it.
+    pub shown: Shown<'a>,
+    /// Of every output the largest errors of it and of what is computed of it.
+    pub errors: Vec<[f64; 2]>,
+    /// The range of every value, exact and as rounded.
+    pub seen: Vec<[Interval; 2]>,
 }
 
 /// Where errors are looked for.
@@ -120,9 +135,13 @@ impl Trial {
         let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
         let first = Cases::new(graph, inputs.trial(graph.given_len(), most))?;
         let others = inputs.others(graph, most)?;
+        let of_both = first.seen.iter().zip(without_end(others.seen));
         let more = Cases {
             x: [&first.x[..], &others.x].concat(),
             exact: [&first.exact[..], &others.outputs].concat(),
+            seen: of_both
+                .map(|(&first, others)| hull(first, others))
+                .collect(),
         };
         let items = first.items(graph);
         let alike = |output: &Output| {
@@ -168,7 +187,7 @@ impl Trial {
         let sights: Vec<Sight> = of((all, false))
             .chain(self.sampled().flat_map(of))
             .collect();
-        let shown = looked(graph, rounding, &self.first, &sights, repeats)?;
+        let (shown, _) = looked(graph, rounding, &self.first, &sights, repeats)?;
         Ok(shown.iter().map(Shown::share).fold(0.0, f64::max))
     }
 
@@ -181,12 +200,17 @@ impl Trial {
 
     /// The largest share of more inputs, too: of the outputs, and of what the receiver computes of them, but
     /// for places of the largest: an error that is little among numbers up to 100 is much in a softmax of
-    /// them. And of every output the largest errors of it and of what is computed of it.
+    /// them. Of a large model not all manners of rounding are tried unless they are asked for.
     pub(super) fn shown<'a>(
         &self,
         graph: &'a Graph,
         rounding: &Rounding,
-    ) -> Result<(Shown<'a>, Vec<[f64; 2]>), PlanError> {
+        in_all_manners: bool,
+    ) -> Result<Tried<'a>, PlanError> {
+        let repeats = match in_all_manners {
+            true => MANNERS.len(),
+            false => self.repeats,
+        };
         let [few, all] = [&self.first, &self.more].map(|cases| cases.items(graph));
         let of_output = |output: &'a Output| {
             let mut steps = output.tail.iter();
@@ -209,7 +233,7 @@ impl Trial {
             looks.into_iter().chain(sampled).map(sight)
         };
         let sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
-        let shown = looked(graph, rounding, &self.more, &sights, self.repeats)?;
+        let (shown, seen) = looked(graph, rounding, &self.more, &sights, repeats)?;
         let errors = shown.chunks(sights.len() / graph.outputs.len());
         let errors = errors.map(|of| [of[0].error, of[1].error]);
         let errors = errors.collect();
@@ -217,7 +241,13 @@ impl Trial {
         let rank = |shown: &Shown| (shown.is_rough(), shown.share());
         let larger = |a: Shown<'a>, b: Shown<'a>| if rank(&b) > rank(&a) { b } else { a };
         let worst = shown.into_iter().reduce(larger);
-        Ok((worst.expect("a graph has an output"), errors))
+        Ok(Tried {
+            shown: worst.expect("a graph has an output"),
+            errors,
+            seen: (self.more.seen.iter().zip(without_end(seen)))
+                .map(|(&exact, rounded)| [exact, rounded])
+                .collect(),
+        })
     }
 
     /// The value whose rounding alone disturbs most the item of which an error is shown: of many values
@@ -235,7 +265,7 @@ impl Trial {
                 items: 1,
                 ..shown.sight
             };
-            Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], self.repeats)?[0].error)
+            Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], self.repeats)?.0[0].error)
         };
         let mut ids = 0..graph.nodes.len() + 1;
         while ids.len() > ONE_BY_ONE {
@@ -255,18 +285,22 @@ impl Trial {
     }
 }
 
-/// The largest errors when all is rounded, of each sight.
+/// The largest errors when all is rounded, of each sight, and the range of every value.
 fn looked<'a>(
     graph: &Graph,
     rounding: &Rounding,
     cases: &Cases,
     sights: &[Sight<'a>],
     repeats: usize,
-) -> Result<Vec<Shown<'a>>, PlanError> {
+) -> Result<(Vec<Shown<'a>>, Ranges), PlanError> {
     let all = cases.items(graph).max(1);
     let exact: Vec<Vec<f32>> = sights.iter().map(|s| s.of(&cases.exact, all)).collect();
     let mut largest = vec![(0.0, 0); sights.len()];
-    for outputs in rounded_runs(graph, rounding, &cases.x, repeats)? {
+    let mut seen = vec![NONE; graph.nodes.len() + 1];
+    for (outputs, of_run) in rounded_runs(graph, rounding, &cases.x, repeats)? {
+        for (all, of_run) in seen.iter_mut().zip(of_run) {
+            *all = joined(*all, of_run);
+        }
         for ((sight, exact), largest) in sights.iter().zip(&exact).zip(&mut largest) {
             let found = farthest(&sight.of(&outputs, all), exact);
             if found.0 > largest.0 {
@@ -282,7 +316,7 @@ fn looked<'a>(
         spread: sight.spread(exact),
         unit: (-f64::from(rounding.fractions[graph.output])).exp2(),
     });
-    Ok(shown.collect())
+    Ok((shown.collect(), seen))
 }
 
 /// How far an output is from the exact one at most, and which. Where float32 itself has no finite answer
@@ -360,7 +394,7 @@ mod tests {
             let mut rounding = rounding(100);
             rounding.fractions.fill(12);
             rounding.fractions[rough] = 4;
-            let (shown, _) = trial.shown(&graph, &rounding).unwrap();
+            let Tried { shown, .. } = trial.shown(&graph, &rounding, false).unwrap();
             let worst = trial.worst(&graph, &rounding, &shown).unwrap();
             assert_eq!(worst, rough, "an error of {}", shown.error);
         }
@@ -379,8 +413,8 @@ mod tests {
             samples: 0,
             repeats: 5,
         };
-        let (before, errors) = trial.shown(&graph, &rounding).unwrap();
-        let error = errors[0][0];
+        let of_outputs = trial.shown(&graph, &rounding, false).unwrap();
+        let (before, error) = (of_outputs.shown, of_outputs.errors[0][0]);
         assert!(before.item == 0 && before.spread.farthest < 1.0);
         let tail = vec![Tail {
             function: TailFunction::Softmax,
@@ -390,8 +424,8 @@ mod tests {
         }];
         let mut with_softmax = graph.clone();
         with_softmax.outputs[0].tail = tail;
-        let (after, errors) = trial.shown(&with_softmax, &rounding).unwrap();
-        let [same, of_softmax] = errors[0];
+        let of_softmax = trial.shown(&with_softmax, &rounding, false).unwrap();
+        let (after, [same, of_softmax]) = (of_softmax.shown, of_softmax.errors[0]);
         assert!(after.sight.tail.len() == 1 && after.share() > before.share());
         assert!(
             after.error < error && same == error,
@@ -412,7 +446,7 @@ mod tests {
             samples: 0,
             repeats: 5,
         };
-        let (shown, _) = trial.shown(&graph, &rounding(1)).unwrap();
+        let Tried { shown, .. } = trial.shown(&graph, &rounding(1), false).unwrap();
         assert!(shown.is_rough() && shown.item >= 2);
         let alike = trial.first.exact;
         assert!(Spread::of(&alike).is_of_alike());
