@@ -115,7 +115,7 @@ class Services:
         return [answer[1] for answer in answers]
 
     def stop(self):
-        self.all[0].drain()
+        self.all[0].leave()
         for thread in self.threads:
             thread.join(20)
 

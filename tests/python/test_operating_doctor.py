@@ -395,7 +395,7 @@ def test_a_party_that_waits_is_seen_and_not_disturbed(tmp_path, digits_path):
         threads[-1].start()
     serving_fakes.wait_for(lambda: all(each.described() for each in services), 20)
     for service in services:
-        service.drain()
+        service.leave()
     for thread in threads:
         thread.join()
 
