@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tacit
+from tacit import speeds
 from tacit.cli import main
 
 INTERNAL = (
@@ -152,8 +153,13 @@ HAVE = {
 
 @pytest.mark.parametrize("protocol", HAVE)
 @pytest.mark.parametrize("option", OPTIONS)
-def test_an_option_without_effect_is_refused(option, protocol, digits_path, capsys):
-    """Of every protocol, on commands that take options; `gap` is what some have by default."""
+def test_an_option_without_effect_is_refused(option, protocol, digits_path, capsys, monkeypatch):
+    """Of every protocol, on commands that take options; `gap` is what some have by default.
+
+    How fast this machine is does not matter here, and is not measured for each of them.
+    """
+    of_clear = speeds.known({"protocol": "clear"}, None)
+    monkeypatch.setattr(speeds, "known", lambda *_: of_clear)
     for command in (["plan", str(digits_path)], ["bench", "mult", "--n", "4", "--repeat", "1"]):
         adds = option == "comparison" and protocol in ("falcon", "bicoptor")
         value = "adder" if adds else OPTIONS[option]

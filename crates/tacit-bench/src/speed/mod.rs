@@ -3,6 +3,8 @@
 
 mod probe;
 
+use std::sync::OnceLock;
+
 use tacit_net::memory;
 use tacit_run::speeds::{CallKind, Curve, Part, Point, Rates, Speeds, multiplications, operands};
 use tacit_run::{Error, Instance, Metered, Progress, Settings, in_threads};
@@ -12,7 +14,7 @@ use probe::{Probe, Timed};
 /// How long a measurement may take.
 #[derive(Clone, Copy)]
 struct Effort {
-    /// How often each call is measured; the median counts.
+    /// How often each call is measured at most; the median counts.
     repeats: usize,
     /// A kind is not measured at a larger size once one has taken more than so many seconds.
     enough: f64,
@@ -238,7 +240,7 @@ fn solved(rows: &[[f64; 3]]) -> [f64; 2] {
     }
 }
 
-/// Runs a probe between all parties, once to warm up and `repeats` times to be measured.
+/// Runs a probe between all parties, once to warm up and at most `repeats` times to be measured.
 fn measured(
     instance: &Instance,
     settings: &Settings,
@@ -250,21 +252,23 @@ fn measured(
         &tacit_net::LinkModel::LOCAL,
         settings.timeout,
     );
+    let timed = Timed {
+        probe,
+        repeats,
+        made: OnceLock::new(),
+    };
     let ends = in_threads(mesh, &mut |_| true, |party, _| {
-        let timed = Timed { probe, repeats };
         instance.start(party, |machine| timed.run(machine))
     })?;
     let slowest = |run: usize, phase: usize| {
         let of = |end: &Vec<[Metered; 4]>| end[run][phase].seconds;
         ends.iter().map(of).fold(0.0, f64::max)
     };
-    // The first run finds memory and caches cold.
+    let runs = ends[0].len();
+    // The first run finds memory and caches cold, which matters little where there is no other.
     let of_phase = |phase| {
-        median(
-            &mut (1..=repeats)
-                .map(|run| slowest(run, phase))
-                .collect::<Vec<f64>>(),
-        )
+        let of = (1.min(runs - 1)..runs).map(|run| slowest(run, phase));
+        median(&mut of.collect::<Vec<f64>>())
     };
     let (model, [calls, verifications]) = (instance.cost()?, probe.calls(instance)?);
     let checked = verifications.iter().map(|call| model.online(call).rounds);

@@ -1,5 +1,7 @@
 //! Calls to measure.
 
+use std::sync::OnceLock;
+
 use tacit_algebra::Prg;
 use tacit_net::Phase;
 use tacit_protocols::lowered;
@@ -329,12 +331,18 @@ impl Probe {
 pub(super) struct Timed<'a> {
     pub probe: &'a Probe,
     pub repeats: usize,
+    /// How many of these are made, as the party says that has warmed up first.
+    pub made: OnceLock<usize>,
 }
+
+/// Seconds of a run that need no median of several, and of one that is not run again.
+const LONG: f64 = 0.15;
+const VERY_LONG: f64 = 1.5;
 
 impl Timed<'_> {
     /// The offline phase, the online phase, the verification after it and the keys made before, of one run that warms
     /// up and of those that count.
-    pub fn run(self, machine: &mut Erased) -> Result<Vec<[Metered; 4]>, Error> {
+    pub fn run(&self, machine: &mut Erased) -> Result<Vec<[Metered; 4]>, Error> {
         let first = machine.party().id() == 0;
         let mut prg = Prg::new([7; 16]);
         let mut share = |machine: &mut Erased, n: usize| {
@@ -346,9 +354,17 @@ impl Timed<'_> {
         };
         let [x, y] = self.probe.lens();
         let operands = [share(machine, x)?, share(machine, y)?];
-        (0..=self.repeats)
-            .map(|_| self.once(machine, &operands))
-            .collect()
+        let mut runs = vec![self.once(machine, &operands)?];
+        let took: f64 = runs[0].iter().map(|part| part.seconds).sum();
+        let repeats = *self.made.get_or_init(|| match took {
+            ..LONG => self.repeats,
+            ..VERY_LONG => self.repeats.min(1),
+            _ => 0,
+        });
+        for _ in 0..repeats {
+            runs.push(self.once(machine, &operands)?);
+        }
+        Ok(runs)
     }
 
     fn once(&self, machine: &mut Erased, operands: &[Handle; 2]) -> Result<[Metered; 4], Error> {
