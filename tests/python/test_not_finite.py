@@ -82,3 +82,36 @@ def test_causal_choices_before_a_mask_hide(tmp_path):
     keep = np.arange(4) < np.array([[4], [3], [1], [2]])
     x = {"x": np.random.default_rng(1).normal(0, 1, (4, 4, 4)).astype("f4"), "keep": keep}
     compared(path, x)
+
+
+def test_what_absorbs_all_that_parties_hold_is_a_constant(tmp_path):
+    """A state that begins at -1e38, as RWKV's running maximum, and float32's lowest beside it."""
+    path = str(tmp_path / "m.onnx")
+    net = Net([3, 4])
+    x = net.linear("x", 4, 4)
+    least = np.full((1, 1, 4), -1e38, "f4")
+    largest = net("Max", x, least)
+    shares = [net("Exp", net("Sub", each, largest)) for each in (x, least)]
+    both = net("Add", *shares)
+    least = net("Sub", largest, -least)
+    after = net("Add", net("Exp", net("Sub", least, x)), net("Min", x, np.float32(3e38)))
+    net.save(path, net("Add", both, after), opset=17)
+    compared(path, np.random.default_rng(0).normal(0, 1, (8, 3, 4)).astype("f4"))
+
+
+def test_a_mask_of_the_lowest_numbers_is_a_truth_again(tmp_path):
+    """MPT's mask: 0 and float32's lowest, cast to a truth that hides scores."""
+    path = str(tmp_path / "m.onnx")
+    padding = ("padding", TensorProto.INT64, ["N", 4])
+    net = Net([4], inputs=[("x", FLOAT, ["N", 4]), padding])
+    kept = net("Cast", "padding", to=TensorProto.BOOL)
+    added = net("Where", kept, np.float32(0), np.float32(np.finfo("f4").min))
+    hidden = net("Cast", added, to=TensorProto.BOOL)
+    scores = net.linear("x", 4, 4)
+    scores = net("Where", hidden, np.float32(np.finfo("f4").min), scores)
+    shares = net("Softmax", scores, axis=-1)
+    net.save(path, net("Add", shares, shares), opset=17)
+    rng = np.random.default_rng(0)
+    mask = rng.integers(0, 2, (8, 4))
+    mask[:, 0] = 1
+    compared(path, {"x": rng.normal(0, 1, (8, 4)).astype("f4"), "padding": mask})

@@ -11,7 +11,7 @@ use super::lower::Builder;
 use super::mask::{hidden, hidden_by_choice};
 use super::nary::on;
 use super::token;
-use crate::graph::{Op, ValueId};
+use crate::graph::{Op, ValueId, Weights};
 
 /// Equal, Greater, GreaterOrEqual, Less and LessOrEqual.
 pub(super) fn compare(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -97,6 +97,17 @@ fn reaches(
 
 /// Whether each element of a value is another number than 0.
 pub(super) fn is_not_0(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
+    if let Value::Secret { id, shape, batch } = x
+        && let Some((id, ends)) = by_truth(builder, *id)
+    {
+        let (shape, batch) = (shape.clone(), *batch);
+        let holds = Value::Secret { id, shape, batch };
+        match ends.map(|end| end != 0.0) {
+            [false, true] => return Ok(holds),
+            [true, false] => return truth_of_not(call, builder, &holds),
+            _ => {}
+        }
+    }
     let inside = on(call, builder, x, |compose, x| {
         let least = compose.each("from 0 on", Op::NonNegative, &[x])?;
         let mirrored = compose.affine("mirrored", x, -1.0, 0.0)?;
@@ -106,6 +117,35 @@ pub(super) fn is_not_0(call: &Call, builder: &mut Builder, x: &Value) -> Result<
         compose.affine("is not 0", both, -1.0, 2.0)
     })?;
     Ok(truth(builder, inside))
+}
+
+fn truth_of_not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
+    let made = not(call, builder, x)?;
+    Ok(truth(builder, made))
+}
+
+/// The truth of which a value is one of two numbers, and these: of what does not hold, and of what does. They
+/// may be larger than any that parties hold, as those are that a mask is made of.
+fn by_truth(builder: &Builder, id: ValueId) -> Option<(ValueId, [f32; 2])> {
+    let (mut at, mut steps) = (id, vec![]);
+    while !builder.truths.contains(&at) {
+        let node = &builder.nodes[at.checked_sub(1)?];
+        let Op::Affine(affine) = &node.op else {
+            return None;
+        };
+        let one = |numbers: &Weights, neutral: f32| match numbers[..] {
+            [] => Some(neutral),
+            [one] => Some(one),
+            _ => None,
+        };
+        steps.push((one(&affine.scale, 1.0)?, one(&affine.shift, 0.0)?));
+        at = node.inputs[0];
+    }
+    let of = |end: f32| {
+        let steps = steps.iter().rev();
+        steps.fold(end, |v, (scale, shift)| v * scale + shift)
+    };
+    Some((at, [of(0.0), of(1.0)]))
 }
 
 fn not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {

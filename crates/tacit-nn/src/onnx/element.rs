@@ -5,7 +5,7 @@ use super::compose::Composer;
 use super::constant::Constant;
 use super::lower::Builder;
 use super::mask::{hidden, masked};
-use super::{shape, token};
+use super::{absorb, shape, token};
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{broadcast, common_shape};
 
@@ -107,6 +107,15 @@ fn with_constant(
         return Ok(value);
     }
     let (given, mut values) = call.weights(constant)?;
+    let sign = match (what, secret) {
+        (Arithmetic::Add, _) | (Arithmetic::Sub, 1) => 1.0,
+        (Arithmetic::Sub, _) => -1.0,
+        _ => 0.0,
+    };
+    if sign != 0.0 && absorb::all(builder, x, &values) {
+        let all = Stretched::new(given, &values, shape, batch)?;
+        return Ok(absorb::constant(call, &all, sign));
+    }
     if what == Arithmetic::Mul
         && let Some(hidden) = hidden(call, builder, &values)
         && token::ask_for_truths(builder, x)?

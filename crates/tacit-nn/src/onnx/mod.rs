@@ -1,6 +1,7 @@
 //! Import of ONNX models: the file is read as hostile, resolved and reduced to a [`Graph`]; and files
 //! of trained networks.
 
+mod absorb;
 mod activation;
 mod along;
 mod apart;

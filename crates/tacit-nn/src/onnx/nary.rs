@@ -1,5 +1,6 @@
 //! Sums, means, maxima and minima of any number of inputs, one after the other.
 
+use super::absorb::bounds_nothing;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::element::{Arithmetic, two};
@@ -20,7 +21,7 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     };
     let mut result = first.clone();
     for (i, next) in all.enumerate() {
-        if bounds_nothing(&call.node.op_type, next) {
+        if bounds_nothing(builder, &call.node.op_type, next, &result) {
             continue;
         }
         let part = (i + 1).to_string();
@@ -33,16 +34,6 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Mean" => scaled(call, builder, &result, 1.0 / call.inputs.len() as f32),
         _ => Ok(result),
     }
-}
-
-/// Whether nothing is beyond a bound: one infinite number.
-fn bounds_nothing(op: &str, bound: &Value) -> bool {
-    let infinite = match op {
-        "Max" => f32::NEG_INFINITY,
-        "Min" => f32::INFINITY,
-        _ => return false,
-    };
-    matches!(bound, Value::Constant(c) if *c.data.floats() == [infinite])
 }
 
 /// The larger of `a` and `b`, `a + max(b - a, 0)`; or the smaller, `a - max(a - b, 0)`.
