@@ -4,6 +4,7 @@ mod cause;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::count::Trace;
@@ -22,6 +23,9 @@ const INTERRUPTED_TIME: Duration = Duration::from_millis(300);
 const ELSEWHERE: Duration = Duration::from_secs(1);
 /// No time limit is longer, so that none overflows a clock.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// Of a party that goes on until its run ends.
+static STAYS: AtomicBool = AtomicBool::new(false);
 
 /// One party's end of a run: who it is, its links to the others, its meters.
 ///
@@ -196,7 +200,7 @@ impl Party {
             self.note_heard(from);
             return Ok(vec![0; len]);
         }
-        self.receive(from, step, Size::Exactly(len), self.timeout)
+        self.receive(from, step, Size::Exactly(len), (self.timeout, &STAYS))
     }
 
     /// Waits for the next message of party `from`, which must be of this step and have at most
@@ -208,18 +212,18 @@ impl Party {
         max: usize,
     ) -> Result<Vec<u8>, NetError> {
         assert!(!self.counts(), "a party that counts must know the length");
-        self.receive(from, step, Size::AtMost(max), self.timeout)
+        self.receive(from, step, Size::AtMost(max), (self.timeout, &STAYS))
     }
 
-    /// Waits until every party is linked with every other.
-    pub(crate) fn meet(&mut self, patience: Duration) -> Result<(), NetError> {
+    /// Waits until every party is linked with every other, or this one is to leave.
+    pub(crate) fn meet(&mut self, patience: Duration, leave: &AtomicBool) -> Result<(), NetError> {
         let me = self.id;
         let others = (0..self.links.len()).filter(|&peer| peer != me);
         for peer in others.clone() {
             self.send(peer, "meet", Vec::new())?;
         }
         for peer in others {
-            self.receive(peer, "meet", Size::Exactly(0), patience)?;
+            self.receive(peer, "meet", Size::Exactly(0), (patience, leave))?;
         }
         Ok(())
     }
@@ -229,7 +233,7 @@ impl Party {
         from: usize,
         step: &'static str,
         size: Size,
-        patience: Duration,
+        (patience, leave): (Duration, &AtomicBool),
     ) -> Result<Vec<u8>, NetError> {
         let started = Instant::now();
         let parties = self.links.len();
@@ -242,7 +246,7 @@ impl Party {
         let patience = patience + self.model.time(bytes);
         let (me, queues) = (self.id, &self.queues);
         let vain = || {
-            if interrupt::raised() {
+            if interrupt::raised() || leave.load(Ordering::Relaxed) {
                 return Some(NoPart::Interrupted);
             }
             let others = || queues.iter().flatten();

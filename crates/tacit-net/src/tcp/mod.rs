@@ -223,6 +223,7 @@ pub fn connect_while<T: Send + 'static, E: Display + Send + 'static>(
         return Err(Ended::Net(error));
     }
     let (connect_timeout, timeout) = (config.connect_timeout.min(LONGEST_WAIT), config.timeout);
+    let leave = config.leave.clone();
     let started = Instant::now();
     let mut gathering = Gathering::begin(config, on_notice).map_err(Ended::Net)?;
     let prepared = start(prepare, gathering.reporter()).map_err(Ended::Net)?;
@@ -255,7 +256,7 @@ pub fn connect_while<T: Send + 'static, E: Display + Send + 'static>(
     let mut party = gathering.party();
     // Another party may still be waiting for a third, as long as this one would.
     let patience = connect_timeout.saturating_sub(started.elapsed());
-    let met = party.meet(patience.saturating_add(timeout));
+    let met = party.meet(patience.saturating_add(timeout), &leave);
     met.map(|()| (party, own)).map_err(Ended::Net)
 }
 

@@ -113,8 +113,8 @@ impl Service {
         })
     }
 
-    /// One life: meets the others, shares the model, and answers requests until [`Service::drain`] has
-    /// ended it, or an error has. After an error that means cheating there is no other life.
+    /// One life: meets the others, shares the model, and answers requests until [`Service::drain`] or
+    /// [`Service::leave`] has ended it, or an error has. After an error that means cheating there is no other life.
     pub fn run(&self, on_notice: &mut (dyn FnMut(&str) + Send)) -> Result<(), Error> {
         if self.standing().state == "quarantined" {
             let why = "it stands still, since a party broke the protocol; find out which, by the errors of all \
@@ -127,7 +127,7 @@ impl Service {
             self.drain();
         }
         let ended = match self.live(on_notice) {
-            Err(Error::Net(NetError::Interrupted)) if self.leaves() => Ok(()),
+            Err(Error::Net(NetError::Interrupted)) if self.leaves_early() => Ok(()),
             ended => ended,
         };
         if let Ok(mut told) = self.described.lock() {
@@ -216,6 +216,11 @@ impl Service {
     pub fn leave(&self) {
         self.config.party.leave.store(true, Ordering::Relaxed);
         self.drain();
+    }
+
+    /// Whether it leaves before it has answered anybody in this life.
+    fn leaves_early(&self) -> bool {
+        self.leaves() && !self.standing().was_ready
     }
 
     fn leaves(&self) -> bool {
