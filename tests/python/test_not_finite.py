@@ -115,3 +115,28 @@ def test_a_mask_of_the_lowest_numbers_is_a_truth_again(tmp_path):
     mask = rng.integers(0, 2, (8, 4))
     mask[:, 0] = 1
     compared(path, {"x": rng.normal(0, 1, (8, 4)).astype("f4"), "padding": mask})
+
+
+def test_what_is_larger_than_sums_hold_absorbs_nothing(tmp_path):
+    """A choice between numbers and float32's lowest, and a pad of it, are no numbers of parties."""
+    path = str(tmp_path / "m.onnx")
+    net = Net([1])
+    chosen = net("Where", net("Greater", "x", np.float32(0)), "x", np.float32(-3e38))
+    net.save(path, net("Cast", net("Cast", chosen, to=TensorProto.BOOL), to=FLOAT), opset=17)
+    with pytest.raises(tacit.TacitError):
+        tacit.compile(path, samples=np.ones((2, 1), "f4"))
+
+
+@pytest.mark.parametrize("kind", ["Add", "Sum"])
+def test_sums_of_what_absorbs_go_on(tmp_path, kind):
+    """Constants of fewer and of more axes than the value, and one more term after it."""
+    path = str(tmp_path / "m.onnx")
+    net = Net([2, 3])
+    x = net.linear("x", 3, 3)
+    lost = [net(kind, x, np.float32(-2e38)), net(kind, np.full((1, 1, 2, 3), -1e38, "f4"), x)]
+    if kind == "Sum":
+        lost.append(net(kind, x, np.float32(-2e38), np.float32(4)))
+    for each in lost:
+        x = net("Add", x, net("Exp", each))
+    net.save(path, x, opset=17)
+    compared(path, np.random.default_rng(0).normal(0, 1, (6, 2, 3)).astype("f4"))

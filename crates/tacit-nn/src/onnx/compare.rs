@@ -124,8 +124,9 @@ fn truth_of_not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, 
     Ok(truth(builder, made))
 }
 
-/// The truth of which a value is one of two numbers, and these: of what does not hold, and of what does. They
-/// may be larger than any that parties hold, as those are that a mask is made of.
+/// The truth from which a value is made by factors and terms alone, and the two numbers that the value can be: where
+/// the truth does not hold, and where it does. These may be larger than any that parties hold, as the lowest
+/// floats of masks are.
 fn by_truth(builder: &Builder, id: ValueId) -> Option<(ValueId, [f32; 2])> {
     let (mut at, mut steps) = (id, vec![]);
     while !builder.truths.contains(&at) {

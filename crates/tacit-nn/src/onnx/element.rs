@@ -106,16 +106,10 @@ fn with_constant(
     if let Some(value) = masked(call, builder, secret, constant)? {
         return Ok(value);
     }
-    let (given, mut values) = call.weights(constant)?;
-    let sign = match (what, secret) {
-        (Arithmetic::Add, _) | (Arithmetic::Sub, 1) => 1.0,
-        (Arithmetic::Sub, _) => -1.0,
-        _ => 0.0,
-    };
-    if sign != 0.0 && absorb::all(builder, x, &values) {
-        let all = Stretched::new(given, &values, shape, batch)?;
-        return Ok(absorb::constant(call, &all, sign));
+    if let Some(value) = absorb::sum(call, builder, secret, call.constant(constant)?)? {
+        return Ok(value);
     }
+    let (given, mut values) = call.weights(constant)?;
     if what == Arithmetic::Mul
         && let Some(hidden) = hidden(call, builder, &values)
         && token::ask_for_truths(builder, x)?

@@ -4,6 +4,7 @@ use super::absorb::bounds_nothing;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::element::{Arithmetic, two};
+use super::fold;
 use super::lower::Builder;
 use crate::graph::Op;
 
@@ -26,6 +27,9 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         }
         let part = (i + 1).to_string();
         result = match call.node.op_type.as_str() {
+            "Sum" if let (Value::Constant(a), Value::Constant(b)) = (&result, next) => {
+                Value::Constant(fold::binary("Add", a, b)?)
+            }
             of @ ("Max" | "Min") => extreme(call, builder, &part, [&result, next], of == "Max")?,
             _ => two(call, builder, (Arithmetic::Add, &part), &result, next)?,
         };
