@@ -137,3 +137,15 @@ def test_what_vanishes_comes_back_as_rounding_alone(tmp_path, layers):
     for setting in SETTINGS.values():
         output = tacit.local(**setting).predict(model, x).output
         assert np.abs(output).max() < 2, setting
+
+
+def test_what_vanishes_in_few_bits_is_still_planned(tmp_path):
+    """Bounds of what rounding leads to may not fit them: then a warning is what is left."""
+    path = str(tmp_path / "m.onnx")
+    vanishing(path, 5)
+    x = np.random.default_rng(0).normal(0, 1, (4, 6, 32)).astype("f4")
+    model = tacit.compile(path, samples=x, ring=32)
+    assert any("rounding" in warning for warning in model.warnings)
+    output = tacit.local(protocol="clear").predict(model, x).output
+    beyond = any("rounding alone leads beyond" in warning for warning in model.warnings)
+    assert beyond or np.abs(output).max() < 4

@@ -10,9 +10,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::bounds::Inputs;
-use super::doubts::{doubts, rounding};
+use super::doubts::{doubts, led_beyond, rounding};
 use super::mixed::{self, Assigned, Precision, TRIED};
-use super::ranges::{Bound, FAR, Interval, hull};
+use super::ranges::{Bound, FAR, Interval};
 use super::ranks::Ranks;
 use super::rounding::Rounding;
 use super::scales::{Limits, Scale, Scaled};
@@ -33,11 +33,14 @@ const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
 const NEAR: f64 = 16.0;
 /// How many times the error of its trial a plan states.
 const CAUTION: f64 = 4.0;
-/// How often bounds are widened to what rounding leads to, how many times that much they provide for, and
-/// by how many last places it may go beyond them.
+/// How often bounds are widened to what rounding leads to.
 const WIDENED: usize = 4;
+/// How many times as much as rounding was seen to lead to is provided for.
 const AMPLE: f64 = 2.0;
+/// By how many last places values may go beyond what is provided for.
 const BEYOND: f64 = 8.0;
+/// How many bits are given up at most for wider bounds.
+const GIVEN_UP: u32 = 8;
 
 /// A plan's ranges, scales and what is doubtful about them.
 pub(super) struct Chosen<T> {
@@ -82,12 +85,12 @@ struct Candidate<T> {
 }
 
 impl<T: Scaled> Candidate<T> {
-    /// Whether a value is less than its last place wherever it was seen: what follows it is rounding alone, and
-    /// how it is rounded matters.
+    /// Whether a value that is not 0 is less than its last place wherever it was seen: what follows it is
+    /// rounding alone, and how it is rounded matters.
     fn loses(&self) -> bool {
         let lost = |(id, bound): (ValueId, &Bound)| {
             let unit = (-f64::from(self.made.fraction(id))).exp2();
-            bound.planned < unit && bound.worst > 0.0
+            bound.planned > 0.0 && bound.planned < unit
         };
         self.bounds.iter().enumerate().any(lost)
     }
@@ -138,10 +141,11 @@ impl<'a> Choice<'a> {
         let little = if wide { LITTLE } else { ENOUGH };
         let made = |bounds: &Rc<[Bound]>, f: u32| self.at_fraction(limits, bounds, f);
         let (best, error) = self.best(self.fitting(&fractions, made)?, little, wide)?;
-        if asked.is_some() || narrow(&best.bounds, &best.made) {
-            return self.chosen(best, made);
-        }
         let f = best.made.f;
+        let fewest = asked.unwrap_or(f.saturating_sub(GIVEN_UP).max(2).min(f));
+        if asked.is_some() || narrow(&best.bounds, &best.made) {
+            return self.chosen(best, fewest, made);
+        }
         let fewer = (f.saturating_sub(2).max(2)..f).rev();
         for other in fewer.filter_map(|f| made(&best.bounds, f).ok()) {
             if !narrow(&other.bounds, &other.made) || other.doubts.len() > best.doubts.len() {
@@ -149,10 +153,10 @@ impl<'a> Choice<'a> {
             }
             let others = self.trial.error(self.graph, &other.rounding)?;
             if others <= error.max(little) {
-                return self.chosen(other, made);
+                return self.chosen(other, fewest, made);
             }
         }
-        self.chosen(best, made)
+        self.chosen(best, fewest, made)
     }
 
     /// The widths where every tensor has its own.
@@ -163,7 +167,8 @@ impl<'a> Choice<'a> {
         };
         let made = |bounds: &Rc<[Bound]>, bits| self.at_precision(bounds, bits);
         let (best, _) = self.best(self.fitting(&tried, made)?, LITTLE_MIXED, true)?;
-        self.chosen(best, made)
+        let bits = best.bits;
+        self.chosen(best, bits, made)
     }
 
     /// Every range with every number of bits that fits it; if none does, the layer that stands in the
@@ -229,31 +234,39 @@ impl<'a> Choice<'a> {
         best.ok_or_else(|| PlanError::Option("there is nothing to choose from".into()))
     }
 
-    /// What is chosen: the best, or one as fine of wider bounds where rounding alone leads beyond its own, as
-    /// where a normalisation makes much of next to nothing.
+    /// What is chosen: the best, or one of wider bounds where rounding alone leads beyond its own, as where a
+    /// normalisation makes much of next to nothing. That one has as many bits, or the most that fit of not fewer
+    /// than `fewest`.
     fn chosen<T: Scaled>(
         &self,
         mut best: Candidate<T>,
+        fewest: u32,
         made: impl Fn(&Rc<[Bound]>, u32) -> Result<Candidate<T>, PlanError>,
     ) -> Result<Chosen<T>, PlanError> {
-        let shown = |of: &Candidate<T>| self.trial.shown(self.graph, &of.rounding, of.loses());
-        let mut tried = shown(&best)?;
+        let look = |of: &Candidate<T>| self.trial.shown(self.graph, &of.rounding, of.loses());
+        let mut tried = look(&best)?;
         for _ in 0..WIDENED {
-            let Some(wider) = reached(&best, &tried.seen) else {
+            let Some((wider, _)) = reached(&best, &tried.seen) else {
                 break;
             };
-            best = made(&wider, best.bits)?;
-            tried = shown(&best)?;
+            let mut bits = (fewest..=best.bits).rev();
+            let Some(other) = bits.find_map(|bits| made(&wider, bits).ok()) else {
+                break;
+            };
+            best = other;
+            tried = look(&best)?;
         }
+        let beyond = reached(&best, &tried.seen);
+        let all_manners = best.loses();
         let Tried { shown, errors, .. } = tried;
         let mut warnings = best.doubts;
+        if let Some((_, value)) = beyond {
+            warnings.push(led_beyond(&self.named(value)));
+        }
         if shown.is_rough() {
-            let worst = self.trial.worst(self.graph, &best.rounding, &shown)?;
-            let layer = match worst.checked_sub(1) {
-                Some(layer) => format!("layer '{}'", self.graph.nodes[layer].name),
-                None => self.graph.inputs_name(),
-            };
-            warnings.push(rounding(self.options, &shown, &layer));
+            let rounding_of = (&best.rounding, all_manners);
+            let worst = self.trial.worst(self.graph, rounding_of, &shown)?;
+            warnings.push(rounding(self.options, &shown, &self.named(worst)));
         }
         let ranks = self.ranks.as_ref();
         warnings.extend(ranks.and_then(|ranks| ranks.doubt(self.graph, self.options.modulus)));
@@ -264,6 +277,14 @@ impl<'a> Choice<'a> {
             error: CAUTION * errors.iter().map(|of| of[0]).fold(0.0, f64::max),
             shown: errors,
         })
+    }
+
+    /// The layer, or the input, that makes a value.
+    fn named(&self, value: ValueId) -> String {
+        match value.checked_sub(1) {
+            Some(layer) => format!("layer '{}'", self.graph.nodes[layer].name),
+            None => self.graph.inputs_name(),
+        }
     }
 
     fn at_fraction(
@@ -328,22 +349,24 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Bounds that provide for all that was seen of a trial's values as rounded, if those of the candidate do not,
-/// and do for the exact ones.
-fn reached<T: Scaled>(of: &Candidate<T>, seen: &[[Interval; 2]]) -> Option<Rc<[Bound]>> {
+/// Bounds that provide for all that was seen of a trial's values as rounded, if those of the candidate do for the
+/// exact ones alone; and the first value that goes beyond.
+fn reached<T: Scaled>(of: &Candidate<T>, seen: &[[Interval; 2]]) -> Option<(Rc<[Bound]>, ValueId)> {
     let wider = |id: ValueId| {
         let unit = (-f64::from(of.made.fraction(id))).exp2();
         let [exact, (low, high)] = seen[id];
         let bound = of.bounds[id];
-        let finite = low > -FAR && high < FAR && hull(exact, bound.within) == bound.within;
-        let reaches = finite && bound.is_passed((low, high), BEYOND * unit);
+        let passed = |values| bound.is_passed(values, BEYOND * unit);
+        let finite = low > -FAR && high < FAR;
+        let reaches = finite && !passed(exact) && passed((low, high));
         let ample = (low.min(AMPLE * low), high.max(AMPLE * high));
         reaches.then(|| bound.and(ample))
     };
     let wider: Vec<Option<Bound>> = (0..seen.len()).map(wider).collect();
-    let any = wider.iter().any(Option::is_some);
+    let first = wider.iter().position(Option::is_some)?;
     let both = wider.into_iter().zip(of.bounds.iter());
-    any.then(|| both.map(|(wider, &bound)| wider.unwrap_or(bound)).collect())
+    let all = both.map(|(wider, &bound)| wider.unwrap_or(bound));
+    Some((all.collect(), first))
 }
 
 /// Whether signs are taken of differences to the inputs, as trees take them: what is rounded there falls on

@@ -84,6 +84,14 @@ fn cure(options: &PlanOptions, range: f64) -> String {
     format!("declare a range of inputs below {range} if theirs is, {samples}{wider}")
 }
 
+/// The warning of values that rounding alone makes larger than the plan provides for.
+pub(super) fn led_beyond(layer: &str) -> String {
+    format!(
+        "{layer}: rounding alone leads beyond what it holds, and its results would be wrong: its numbers are too small for \
+         so few bits; scale the model so that they are not, or compute over a wider ring or field"
+    )
+}
+
 /// The warning of errors that a trial shows, most of which come from rounding at `layer`.
 pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> String {
     let wider = match (options.precision, options.modulus) {

@@ -31,7 +31,7 @@ pub(super) fn rounded_runs(
         means: rounded_means(graph, rounding),
         inverted: inverted(graph),
     };
-    // Of a large model one has to do.
+    // Of a large model the first has to do, unless all are asked for.
     let first = usize::from(rounding.exact);
     let manners: Vec<Manner> = (MANNERS.iter().cycle().copied())
         .skip(first)

@@ -68,7 +68,7 @@ pub(super) struct Trial {
 
 /// What a trial shows.
 pub(super) struct Tried<'a> {
-    /// The largest error, for which a user hears of it.
+    /// The largest error that a user hears of.
     pub shown: Shown<'a>,
     /// Of every output the largest errors of it and of what is computed of it.
     pub errors: Vec<[f64; 2]>,
@@ -191,6 +191,14 @@ impl Trial {
         Ok(shown.iter().map(Shown::share).fold(0.0, f64::max))
     }
 
+    /// In how many manners of rounding the chosen plan is tried.
+    fn repeats(&self, in_all_manners: bool) -> usize {
+        match in_all_manners {
+            true => MANNERS.len(),
+            false => self.repeats,
+        }
+    }
+
     /// How many samples there are, if any.
     fn sampled(&self) -> impl Iterator<Item = (usize, bool)> {
         Some((self.samples, true))
@@ -207,10 +215,7 @@ impl Trial {
         rounding: &Rounding,
         in_all_manners: bool,
     ) -> Result<Tried<'a>, PlanError> {
-        let repeats = match in_all_manners {
-            true => MANNERS.len(),
-            false => self.repeats,
-        };
+        let repeats = self.repeats(in_all_manners);
         let [few, all] = [&self.first, &self.more].map(|cases| cases.items(graph));
         let of_output = |output: &'a Output| {
             let mut steps = output.tail.iter();
@@ -255,9 +260,10 @@ impl Trial {
     pub(super) fn worst(
         &self,
         graph: &Graph,
-        rounding: &Rounding,
+        (rounding, in_all_manners): (&Rounding, bool),
         shown: &Shown,
     ) -> Result<ValueId, PlanError> {
+        let repeats = self.repeats(in_all_manners);
         let one = self.more.of_item(graph, shown.item);
         let error = |ids: Range<ValueId>| {
             let alone = rounding.alone(&ids);
@@ -265,7 +271,7 @@ impl Trial {
                 items: 1,
                 ..shown.sight
             };
-            Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], self.repeats)?.0[0].error)
+            Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], repeats)?.0[0].error)
         };
         let mut ids = 0..graph.nodes.len() + 1;
         while ids.len() > ONE_BY_ONE {
@@ -351,124 +357,4 @@ pub(super) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usiz
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::PlanOptions;
-    use super::super::graphs::{graph, node};
-    use super::super::rounding::Step;
-    use super::*;
-    use crate::graph::{Affine, TailFunction, Weights};
-
-    fn affine(channels: usize) -> Node {
-        let affine = Affine {
-            inner: 1,
-            scale: vec![1.0; channels].into(),
-            shift: Weights::default(),
-        };
-        node(Op::Affine(affine), &[0], &[channels])
-    }
-
-    /// Of so many layers, all with few fraction bits.
-    fn rounding(layers: usize) -> Rounding {
-        Rounding {
-            fractions: vec![4; layers + 1],
-            weights: vec![12; layers],
-            steps: vec![Step::Truncated; layers + 1],
-            field: false,
-            exact: false,
-            ranks: None,
-        }
-    }
-
-    /// Of a hundred layers, which are halved until one by one is quick, the one of the fewest bits.
-    #[test]
-    fn the_layer_that_disturbs_most_is_found() {
-        let mut nodes: Vec<Node> = (0..100).map(|_| affine(3)).collect();
-        for (at, node) in nodes.iter_mut().enumerate() {
-            node.inputs = vec![at];
-        }
-        let graph = graph(&[3], nodes);
-        let options = PlanOptions::default();
-        let inputs = Inputs::new(&graph, &options).unwrap();
-        let trial = Trial::new(&graph, &inputs, true).unwrap();
-        for rough in [0, 1, 49, 50, 51, 99, 100] {
-            let mut rounding = rounding(100);
-            rounding.fractions.fill(12);
-            rounding.fractions[rough] = 4;
-            let Tried { shown, .. } = trial.shown(&graph, &rounding, false).unwrap();
-            let worst = trial.worst(&graph, &rounding, &shown).unwrap();
-            assert_eq!(worst, rough, "an error of {}", shown.error);
-        }
-    }
-
-    /// Two outputs that are nearly as large, beside an item whose outputs differ by far more: the error
-    /// is judged by the first item alone, and by a softmax of it if the receiver computes one.
-    #[test]
-    fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
-        let graph = graph(&[2], vec![affine(2)]);
-        let rounding = rounding(1);
-        let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
-        let trial = Trial {
-            first: cases(&[40.03, 40.53]),
-            more: cases(&[40.03, 40.53, 0.03, 60.03]),
-            samples: 0,
-            repeats: 5,
-        };
-        let of_outputs = trial.shown(&graph, &rounding, false).unwrap();
-        let (before, error) = (of_outputs.shown, of_outputs.errors[0][0]);
-        assert!(before.item == 0 && before.spread.farthest < 1.0);
-        let tail = vec![Tail {
-            function: TailFunction::Softmax,
-            outer: 1,
-            size: 2,
-            inner: 1,
-        }];
-        let mut with_softmax = graph.clone();
-        with_softmax.outputs[0].tail = tail;
-        let of_softmax = trial.shown(&with_softmax, &rounding, false).unwrap();
-        let (after, [same, of_softmax]) = (of_softmax.shown, of_softmax.errors[0]);
-        assert!(after.sight.tail.len() == 1 && after.share() > before.share());
-        assert!(
-            after.error < error && same == error,
-            "an output's is stated"
-        );
-        assert_eq!(of_softmax, after.error);
-    }
-
-    /// Of outputs that are all alike an error is a large share, and may be no more than a last place; that of
-    /// others is the one to hear of.
-    #[test]
-    fn what_a_user_must_hear_of_goes_first() {
-        let graph = graph(&[1], vec![affine(1)]);
-        let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
-        let trial = Trial {
-            first: cases(&[1.07, 1.07]),
-            more: cases(&[1.07, 1.07, 0.06, 2.12]),
-            samples: 0,
-            repeats: 5,
-        };
-        let Tried { shown, .. } = trial.shown(&graph, &rounding(1), false).unwrap();
-        assert!(shown.is_rough() && shown.item >= 2);
-        let alike = trial.first.exact;
-        assert!(Spread::of(&alike).is_of_alike());
-    }
-
-    /// Where the inputs that plans are chosen by have one output, others are taken: the plan of no error
-    /// there, since all is 0, is not the best.
-    #[test]
-    fn a_plan_is_chosen_by_outputs_that_differ() {
-        let mut below = affine(1);
-        if let Op::Affine(affine) = &mut below.op {
-            affine.shift = vec![-0.9].into();
-        }
-        let relu = node(Op::Relu, &[1], &[1]);
-        let graph = graph(&[1], vec![below, relu]);
-        let options = PlanOptions {
-            samples: Some(&[0.5, 0.25, -0.125]),
-            input_range: Some(0.75),
-            ..PlanOptions::default()
-        };
-        let inputs = Inputs::new(&graph, &options).unwrap();
-        let trial = Trial::new(&graph, &inputs, true).unwrap();
-        assert_eq!(trial.first.x, trial.more.x);
-    }
-}
+mod tests;
