@@ -330,13 +330,15 @@ impl Probe {
 /// One party's runs of a probe.
 pub(super) struct Timed<'a> {
     pub probe: &'a Probe,
+    /// How many runs follow the first one at most.
     pub repeats: usize,
-    /// How many of these are made, as the party says that has warmed up first.
+    /// How many runs follow the first one: the party says so that has ended it first.
     pub made: OnceLock<usize>,
 }
 
-/// Seconds of a run that need no median of several, and of one that is not run again.
+/// Seconds from which a run needs no median of several.
 const LONG: f64 = 0.15;
+/// Seconds from which nothing is run again.
 const VERY_LONG: f64 = 1.5;
 
 impl Timed<'_> {
@@ -355,7 +357,8 @@ impl Timed<'_> {
         let [x, y] = self.probe.lens();
         let operands = [share(machine, x)?, share(machine, y)?];
         let mut runs = vec![self.once(machine, &operands)?];
-        let took: f64 = runs[0].iter().map(|part| part.seconds).sum();
+        // Keys, the last part, are made once.
+        let took: f64 = runs[0][..3].iter().map(|part| part.seconds).sum();
         let repeats = *self.made.get_or_init(|| match took {
             ..LONG => self.repeats,
             ..VERY_LONG => self.repeats.min(1),
