@@ -107,7 +107,6 @@ fn who_gives_up_waiting_says_for_whom() {
     let mut configs = configs("told-absent", 3);
     let impatient = TcpConfig {
         connect_timeout: Duration::from_millis(500),
-        leave: Default::default(),
         ..configs.pop().expect("party 2")
     };
     let _one = configs.pop().expect("party 1");

@@ -83,7 +83,6 @@ fn who_says_nothing_is_sent_away_after_two_seconds() {
     let address = config.parties[0].address.parse().expect("an address");
     let _waits = Joining::start(TcpConfig {
         connect_timeout: Duration::from_secs(10),
-        leave: Default::default(),
         ..config
     });
     let began = Instant::now();

@@ -247,7 +247,7 @@ impl Trial {
         let larger = |a: Shown<'a>, b: Shown<'a>| if rank(&b) > rank(&a) { b } else { a };
         let worst = shown.into_iter().reduce(larger);
         Ok(Tried {
-            shown: worst.expect("a graph has an output"),
+            shown: worst.ok_or_else(|| PlanError::Option("the model has no output".into()))?,
             errors,
             seen: (self.more.seen.iter().zip(without_end(seen)))
                 .map(|(&exact, rounded)| [exact, rounded])
