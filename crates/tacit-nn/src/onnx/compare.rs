@@ -104,7 +104,10 @@ pub(super) fn is_not_0(call: &Call, builder: &mut Builder, x: &Value) -> Result<
         let holds = Value::Secret { id, shape, batch };
         match ends.map(|end| end != 0.0) {
             [false, true] => return Ok(holds),
-            [true, false] => return truth_of_not(call, builder, &holds),
+            [true, false] => {
+                let opposite = not(call, builder, &holds)?;
+                return Ok(truth(builder, opposite));
+            }
             _ => {}
         }
     }
@@ -117,11 +120,6 @@ pub(super) fn is_not_0(call: &Call, builder: &mut Builder, x: &Value) -> Result<
         compose.affine("is not 0", both, -1.0, 2.0)
     })?;
     Ok(truth(builder, inside))
-}
-
-fn truth_of_not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
-    let made = not(call, builder, x)?;
-    Ok(truth(builder, made))
 }
 
 /// The truth from which a value is made by factors and terms alone, and the two numbers that the value can be: where
