@@ -113,7 +113,10 @@ def vanishing(path, layers):
     The weights are small, as those of networks that were never trained.
     """
     net, value, n = Net([6, 32]), "x", 32
-    weights = lambda *shape: net.rng.normal(0, 0.1, shape)  # noqa: E731
+
+    def weights(*shape):
+        return net.rng.normal(0, 0.1, shape)
+
     for _ in range(14):
         value = net("MatMul", value, weights(n, n) / 64)
         value = net("Mul", value, net("Sigmoid", value))
@@ -140,12 +143,11 @@ def test_what_vanishes_comes_back_as_rounding_alone(tmp_path, layers):
 
 
 def test_what_vanishes_in_few_bits_is_still_planned(tmp_path):
-    """Bounds of what rounding leads to may not fit them: then a warning is what is left."""
+    """Bounds of what rounding leads to take fraction bits, and no plan is refused for them."""
     path = str(tmp_path / "m.onnx")
     vanishing(path, 5)
     x = np.random.default_rng(0).normal(0, 1, (4, 6, 32)).astype("f4")
     model = tacit.compile(path, samples=x, ring=32)
     assert any("rounding" in warning for warning in model.warnings)
     output = tacit.local(protocol="clear").predict(model, x).output
-    beyond = any("rounding alone leads beyond" in warning for warning in model.warnings)
-    assert beyond or np.abs(output).max() < 4
+    assert np.abs(output).max() < 4

@@ -118,12 +118,17 @@ def test_a_mask_of_the_lowest_numbers_is_a_truth_again(tmp_path):
 
 
 def test_what_is_larger_than_sums_hold_absorbs_nothing(tmp_path):
-    """A choice between numbers and float32's lowest, and a pad of it, are no numbers of parties."""
+    """A choice between numbers and -3e38, and a pad of -1e38, are no numbers of parties."""
     path = str(tmp_path / "m.onnx")
     net = Net([1])
     chosen = net("Where", net("Greater", "x", np.float32(0)), "x", np.float32(-3e38))
     net.save(path, net("Cast", net("Cast", chosen, to=TensorProto.BOOL), to=FLOAT), opset=17)
-    with pytest.raises(tacit.TacitError):
+    with pytest.raises(tacit.TacitError, match=r"difference.*3\.00e38"):
+        tacit.compile(path, samples=np.ones((2, 1), "f4"))
+    net = Net([1])
+    padded = net("Pad", net.linear("x", 1, 1), np.array([0, 0, 0, 1]), np.float32(-1e38))
+    net.save(path, net("Exp", net("Add", padded, np.float32(1e38))), opset=17)
+    with pytest.raises(tacit.TacitError, match=r"values up to .*e38"):
         tacit.compile(path, samples=np.ones((2, 1), "f4"))
 
 
