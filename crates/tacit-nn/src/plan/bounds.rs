@@ -100,6 +100,11 @@ impl Inputs {
         x
     }
 
+    /// At most so many of the typical inputs, from everywhere among them.
+    pub(super) fn typical(&self, item: usize, items: usize) -> Vec<f32> {
+        spread(&self.typical, item, items)
+    }
+
     /// How many of the first of so many inputs are samples.
     pub(super) fn samples(&self, item: usize, items: usize) -> usize {
         match self.sampled {

@@ -4,19 +4,23 @@
 //! case, those of the worst case wherever it is not much wider, and those of the samples alone, where no
 //! others fit; with each, several numbers of fraction bits, or of bits where every tensor has its own. Of the
 //! plans whose rounding, tried out in the clear, disturbs the outputs little, the one is taken about
-//! which there are the fewest doubts.
+//! which there are the fewest doubts, or about as few.
+
+mod candidate;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use candidate::{Candidate, are_as_few, most_bits, reached};
+
 use super::bounds::Inputs;
 use super::doubts::{doubts, led_beyond, rounding};
 use super::mixed::{self, Assigned, Precision, TRIED};
-use super::ranges::{Bound, FAR, Interval};
+use super::ranges::Bound;
 use super::ranks::Ranks;
 use super::rounding::Rounding;
 use super::scales::{Limits, Scale, Scaled};
-use super::trial::{Trial, Tried};
+use super::trial::{TRIAL_WORK, Trial, Tried};
 use super::{Order, PlanError, PlanOptions};
 use crate::graph::{Graph, Op, ValueId};
 
@@ -29,16 +33,14 @@ const LITTLE_MIXED: f64 = 1.0 / 512.0;
 /// The error that is better borne than any doubt, and that which is better borne than more of them.
 const ENOUGH: f64 = 1.0 / 64.0;
 const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
+/// Multiply-adds after which of bits to spare only the most that fit each range are tried.
+const CHOICE_WORK: usize = 600 * TRIAL_WORK;
 /// How many times wider than what was seen the worst case may be to be provided for at any rate.
 const NEAR: f64 = 16.0;
 /// How many times the error of its trial a plan states.
 const CAUTION: f64 = 4.0;
 /// How often bounds are widened to what rounding leads to.
 const WIDENED: usize = 4;
-/// How many times as much as rounding was seen to lead to is provided for.
-const AMPLE: f64 = 2.0;
-/// By how many last places values may go beyond what is provided for.
-const BEYOND: f64 = 8.0;
 /// How many bits are given up at most for wider bounds.
 const GIVEN_UP: u32 = 8;
 
@@ -71,28 +73,6 @@ impl Scaled for AtFraction {
             .checked_sub(1)
             .and_then(|layer| self.scales[layer].fraction);
         own.unwrap_or(self.f)
-    }
-}
-
-/// One way to plan.
-struct Candidate<T> {
-    /// The fraction bits, or the bits, that it was made with.
-    bits: u32,
-    bounds: Rc<[Bound]>,
-    made: T,
-    doubts: Vec<String>,
-    rounding: Rounding,
-}
-
-impl<T: Scaled> Candidate<T> {
-    /// Whether a value that is not 0 is less than its last place wherever it was seen: what follows it is
-    /// rounding alone, and how it is rounded matters.
-    fn loses(&self) -> bool {
-        let lost = |(id, bound): (ValueId, &Bound)| {
-            let unit = (-f64::from(self.made.fraction(id))).exp2();
-            bound.planned > 0.0 && bound.planned < unit
-        };
-        self.bounds.iter().enumerate().any(lost)
     }
 }
 
@@ -152,6 +132,7 @@ impl<'a> Choice<'a> {
                 continue;
             }
             let others = self.trial.error(self.graph, &other.rounding)?;
+            let others = others.max(self.trial.of_samples(self.graph, &other.rounding)?);
             if others <= error.max(little) {
                 return self.chosen(other, fewest, made);
             }
@@ -198,40 +179,87 @@ impl<'a> Choice<'a> {
     }
 
     /// The candidate of the fewest doubts whose error is small enough, and its error; else that of the
-    /// least. Of those with as many doubts the first of little error if `first` is asked for, else that
-    /// of the least.
+    /// least. Of those with about as many doubts the first of little error if `first` is asked for, else that
+    /// of the least. A small error among a trial's few inputs is looked for among more samples, too. If
+    /// `first` is asked for, of a model so large that [`CHOICE_WORK`] is spent only the most bits that fit each range
+    /// are tried from then on.
     fn best<T>(
         &self,
         mut candidates: Vec<Candidate<T>>,
         little: f64,
         first: bool,
     ) -> Result<(Candidate<T>, f64), PlanError> {
-        candidates.sort_by_key(|candidate| candidate.doubts.len());
-        let mut best: Option<(Candidate<T>, f64)> = None;
+        let doubts = candidates.iter().map(|candidate| candidate.doubts.len());
+        let fewest = doubts.min().unwrap_or(0);
+        let doubtful = |of: &Candidate<T>| match of.doubts.len() {
+            doubts if are_as_few(doubts, fewest) => 0,
+            doubts => doubts,
+        };
+        let is_enough = |(known, error): &(Candidate<T>, f64), next: &Candidate<T>, little| {
+            let enough = match known.doubts.is_empty() {
+                true => ENOUGH,
+                false => ENOUGH_DOUBTFUL,
+            };
+            doubtful(known) < doubtful(next) && *error <= enough || first && *error <= little
+        };
+        // The largest of many errors is larger than that of few.
+        let little_of_many = little.max(ENOUGH_DOUBTFUL);
+        candidates.sort_by_key(doubtful);
+        let most_bits = most_bits(&candidates);
+        let (mut sure, mut best, mut spent) = (None, None, 0);
         // Ranges that differ may well be rounded alike.
         let mut tried: Vec<(Rounding, f64)> = Vec::new();
         for candidate in candidates {
-            if let Some((known, least)) = &best {
-                let fewer = known.doubts.len() < candidate.doubts.len();
-                let enough = match known.doubts.is_empty() {
-                    true => ENOUGH,
-                    false => ENOUGH_DOUBTFUL,
-                };
-                if fewer && *least <= enough || first && *least <= little {
-                    break;
-                }
+            if best
+                .as_ref()
+                .is_some_and(|of| is_enough(of, &candidate, little))
+            {
+                sure = self.less(sure, best.take(), &mut tried)?;
+                spent += self.trial.work_of_samples(self.graph);
+            }
+            if (sure.as_ref()).is_some_and(|of| is_enough(of, &candidate, little_of_many)) {
+                break;
             }
             let same = tried.iter().find(|(tried, _)| *tried == candidate.rounding);
             let error = match same {
                 Some(&(_, error)) => error,
-                None => self.trial.error(self.graph, &candidate.rounding)?,
+                None if first && spent > CHOICE_WORK && !most_bits.contains(&candidate.key()) => {
+                    continue;
+                }
+                None => {
+                    spent += self.trial.work(self.graph);
+                    self.trial.error(self.graph, &candidate.rounding)?
+                }
             };
             tried.push((candidate.rounding.clone(), error));
             if best.as_ref().is_none_or(|(_, least)| error < *least) {
                 best = Some((candidate, error));
             }
         }
+        let best = self.less(sure, best, &mut tried)?;
         best.ok_or_else(|| PlanError::Option("there is nothing to choose from".into()))
+    }
+
+    /// Of two candidates the one that errs less. The first has been tried on more samples before, the second is now;
+    /// its error is kept among those of what was `tried`.
+    fn less<T>(
+        &self,
+        one: Option<(Candidate<T>, f64)>,
+        other: Option<(Candidate<T>, f64)>,
+        tried: &mut [(Rounding, f64)],
+    ) -> Result<Option<(Candidate<T>, f64)>, PlanError> {
+        let Some((other, few)) = other else {
+            return Ok(one);
+        };
+        let error = few.max(self.trial.of_samples(self.graph, &other.rounding)?);
+        let same = tried
+            .iter_mut()
+            .filter(|(tried, _)| *tried == other.rounding);
+        same.for_each(|(_, known)| *known = error);
+        Ok(match one {
+            Some((one, least)) if least <= error => Some((one, least)),
+            _ => Some((other, error)),
+        })
     }
 
     /// What is chosen: the best, or one of wider bounds where rounding alone leads beyond its own, as where a
@@ -257,15 +285,13 @@ impl<'a> Choice<'a> {
             tried = look(&best)?;
         }
         let beyond = reached(&best, &tried.seen);
-        let all_manners = best.loses();
         let Tried { shown, errors, .. } = tried;
         let mut warnings = best.doubts;
         if let Some((_, value)) = beyond {
             warnings.push(led_beyond(&self.named(value)));
         }
         if shown.is_rough() {
-            let rounding_of = (&best.rounding, all_manners);
-            let worst = self.trial.worst(self.graph, rounding_of, &shown)?;
+            let worst = shown.worst(self.graph, &best.rounding)?;
             warnings.push(rounding(self.options, &shown, &self.named(worst)));
         }
         let ranks = self.ranks.as_ref();
@@ -347,26 +373,6 @@ impl<'a> Choice<'a> {
             rounding,
         })
     }
-}
-
-/// Bounds that provide for all that was seen of a trial's values as rounded, if those of the candidate do for the
-/// exact ones alone; and the first value that goes beyond.
-fn reached<T: Scaled>(of: &Candidate<T>, seen: &[[Interval; 2]]) -> Option<(Rc<[Bound]>, ValueId)> {
-    let wider = |id: ValueId| {
-        let unit = (-f64::from(of.made.fraction(id))).exp2();
-        let [exact, (low, high)] = seen[id];
-        let bound = of.bounds[id];
-        let passed = |values| bound.is_passed(values, BEYOND * unit);
-        let finite = low > -FAR && high < FAR;
-        let reaches = finite && !passed(exact) && passed((low, high));
-        let ample = (low.min(AMPLE * low), high.max(AMPLE * high));
-        reaches.then(|| bound.and(ample))
-    };
-    let wider: Vec<Option<Bound>> = (0..seen.len()).map(wider).collect();
-    let first = wider.iter().position(Option::is_some)?;
-    let both = wider.into_iter().zip(of.bounds.iter());
-    let all = both.map(|(wider, &bound)| wider.unwrap_or(bound));
-    Some((all.collect(), first))
 }
 
 /// Whether signs are taken of differences to the inputs, as trees take them: what is rounded there falls on

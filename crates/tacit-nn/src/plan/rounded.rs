@@ -18,12 +18,19 @@ pub(super) const MANNERS: [Manner; 5] = [
     Manner::Down(Signs::ByChance),
 ];
 
-/// The outputs of inputs `x` as rounded, and the range of every value on the way, in several manners.
+/// The first so many manners to try a plan in; of truncations that are exact, none by chance.
+pub(super) fn manners(rounding: &Rounding, repeats: usize) -> Vec<Manner> {
+    let first = usize::from(rounding.exact);
+    let all = MANNERS.iter().cycle().copied();
+    all.skip(first).take(repeats).collect()
+}
+
+/// The outputs of inputs `x` as rounded, and the range of every value on the way, in each of these manners.
 pub(super) fn rounded_runs(
     graph: &Graph,
     rounding: &Rounding,
     x: &[f32],
-    repeats: usize,
+    manners: &[Manner],
 ) -> Result<Vec<(Vec<f32>, Ranges)>, ShapeError> {
     let model = Rounded {
         graph,
@@ -31,12 +38,6 @@ pub(super) fn rounded_runs(
         means: rounded_means(graph, rounding),
         inverted: inverted(graph),
     };
-    // Of a large model the first has to do, unless all are asked for.
-    let first = usize::from(rounding.exact);
-    let manners: Vec<Manner> = (MANNERS.iter().cycle().copied())
-        .skip(first)
-        .take(repeats)
-        .collect();
     let outputs = manners.par_iter().map(|&manner| model.run(x, manner));
     outputs.collect()
 }

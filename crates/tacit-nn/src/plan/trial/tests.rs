@@ -2,7 +2,7 @@ use super::super::PlanOptions;
 use super::super::graphs::{graph, node};
 use super::super::rounding::Step;
 use super::*;
-use crate::graph::{Affine, TailFunction, Weights};
+use crate::graph::{Affine, Tail, TailFunction, Weights};
 
 fn affine(channels: usize) -> Node {
     let affine = Affine {
@@ -41,7 +41,7 @@ fn the_layer_that_disturbs_most_is_found() {
         rounding.fractions.fill(12);
         rounding.fractions[rough] = 4;
         let Tried { shown, .. } = trial.shown(&graph, &rounding, false).unwrap();
-        let worst = trial.worst(&graph, (&rounding, false), &shown).unwrap();
+        let worst = shown.worst(&graph, &rounding).unwrap();
         assert_eq!(worst, rough, "an error of {}", shown.error);
     }
 }
@@ -57,6 +57,7 @@ fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
         first: cases(&[40.03, 40.53]),
         more: cases(&[40.03, 40.53, 0.03, 60.03]),
         samples: 0,
+        sampled: None,
         repeats: 5,
     };
     let of_outputs = trial.shown(&graph, &rounding, false).unwrap();
@@ -90,6 +91,7 @@ fn what_a_user_must_hear_of_goes_first() {
         first: cases(&[1.07, 1.07]),
         more: cases(&[1.07, 1.07, 0.06, 2.12]),
         samples: 0,
+        sampled: None,
         repeats: 5,
     };
     let Tried { shown, .. } = trial.shown(&graph, &rounding(1), false).unwrap();
@@ -116,4 +118,32 @@ fn a_plan_is_chosen_by_outputs_that_differ() {
     let inputs = Inputs::new(&graph, &options).unwrap();
     let trial = Trial::new(&graph, &inputs, true).unwrap();
     assert_eq!(trial.first.x, trial.more.x);
+}
+
+/// Of two samples that are tried the squares are exact; that of a third, which only a look at more samples meets,
+/// is not.
+#[test]
+fn an_error_is_looked_for_among_more_samples() {
+    let graph = graph(&[1], vec![node(Op::Mul, &[0, 0], &[1])]);
+    let rounding = rounding(1);
+    let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
+    let mut trial = Trial {
+        first: cases(&[1.0, 0.5]),
+        more: cases(&[1.0, 0.5, 0.25, 2.0]),
+        samples: 2,
+        sampled: None,
+        repeats: 1,
+    };
+    assert_eq!(trial.error(&graph, &rounding).unwrap(), 0.0);
+    assert_eq!(trial.of_samples(&graph, &rounding).unwrap(), 0.0);
+    let few = trial.shown(&graph, &rounding, false).unwrap();
+    assert!(!few.shown.is_rough() && few.errors == [[0.0; 2]]);
+    trial.sampled = Some(cases(&[1.0, 0.5, 3.03]));
+    assert_eq!(trial.error(&graph, &rounding).unwrap(), 0.0);
+    assert!(trial.of_samples(&graph, &rounding).unwrap() > 0.0);
+    let more = trial.shown(&graph, &rounding, false).unwrap();
+    assert!(more.shown.is_rough() && more.shown.item == 2 && more.errors[0][0] > 0.1);
+    assert!(more.seen[1].iter().all(|seen| seen.1 > 8.0));
+    let worst = more.shown.worst(&graph, &rounding).unwrap();
+    assert_eq!(worst, 0, "most comes of the input's rounding");
 }

@@ -1,0 +1,118 @@
+//! One way to plan, beside others.
+
+use std::rc::Rc;
+
+use super::super::ranges::{Bound, FAR, Interval};
+use super::super::rounding::Rounding;
+use super::super::scales::Scaled;
+use crate::graph::ValueId;
+
+/// So many layers in doubt are no better than up to, but for, twice as many.
+const MANY: usize = 16;
+/// How many times as much as rounding was seen to lead to is provided for.
+const AMPLE: f64 = 2.0;
+/// By how many last places values may go beyond what is provided for.
+const BEYOND: f64 = 8.0;
+
+/// One way to plan.
+pub(super) struct Candidate<T> {
+    /// The fraction bits, or the bits, that it was made with.
+    pub(super) bits: u32,
+    pub(super) bounds: Rc<[Bound]>,
+    pub(super) made: T,
+    pub(super) doubts: Vec<String>,
+    pub(super) rounding: Rounding,
+}
+
+impl<T> Candidate<T> {
+    /// Its ranges and its bits.
+    pub(super) fn key(&self) -> (*const Bound, u32) {
+        (self.bounds.as_ptr(), self.bits)
+    }
+}
+
+/// The most bits that fit each range.
+pub(super) fn most_bits<T>(candidates: &[Candidate<T>]) -> Vec<(*const Bound, u32)> {
+    let mut keys: Vec<_> = candidates.iter().map(Candidate::key).collect();
+    keys.sort_unstable();
+    let last = |pair: &[(*const Bound, u32)]| pair.len() == 1 || pair[0].0 != pair[1].0;
+    let ends = (0..keys.len()).filter(|&i| last(&keys[i..keys.len().min(i + 2)]));
+    ends.map(|i| keys[i]).collect()
+}
+
+impl<T: Scaled> Candidate<T> {
+    /// Whether a value that is not 0 is less than its last place wherever it was seen: what follows it is
+    /// rounding alone, and how it is rounded matters.
+    pub(super) fn loses(&self) -> bool {
+        let lost = |(id, bound): (ValueId, &Bound)| {
+            let unit = (-f64::from(self.made.fraction(id))).exp2();
+            bound.planned > 0.0 && bound.planned < unit
+        };
+        self.bounds.iter().enumerate().any(lost)
+    }
+}
+
+/// Whether so many layers in doubt are no worse than so few.
+pub(super) fn are_as_few(doubts: usize, few: usize) -> bool {
+    doubts <= few || few >= MANY && doubts < 2 * few
+}
+
+/// Bounds that provide for all that was seen of a trial's values as rounded, if those of the candidate do for the
+/// exact ones alone; and the first value that goes beyond.
+pub(super) fn reached<T: Scaled>(
+    of: &Candidate<T>,
+    seen: &[[Interval; 2]],
+) -> Option<(Rc<[Bound]>, ValueId)> {
+    let wider = |id: ValueId| {
+        let unit = (-f64::from(of.made.fraction(id))).exp2();
+        let [exact, (low, high)] = seen[id];
+        let bound = of.bounds[id];
+        let passed = |values| bound.is_passed(values, BEYOND * unit);
+        let finite = low > -FAR && high < FAR;
+        let reaches = finite && !passed(exact) && passed((low, high));
+        let ample = (low.min(AMPLE * low), high.max(AMPLE * high));
+        reaches.then(|| bound.and(ample))
+    };
+    let wider: Vec<Option<Bound>> = (0..seen.len()).map(wider).collect();
+    let first = wider.iter().position(Option::is_some)?;
+    let both = wider.into_iter().zip(of.bounds.iter());
+    let all = both.map(|(wider, &bound)| wider.unwrap_or(bound));
+    Some((all.collect(), first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two ranges, that come in any order.
+    #[test]
+    fn the_most_bits_of_each_range_are_found() {
+        let ranges: [Rc<[Bound]>; 2] = [Rc::new([]), Rc::new([])];
+        let of = |range: usize, bits| Candidate {
+            bits,
+            bounds: ranges[range].clone(),
+            made: (),
+            doubts: Vec::new(),
+            rounding: Rounding {
+                fractions: Vec::new(),
+                weights: Vec::new(),
+                steps: Vec::new(),
+                field: false,
+                exact: false,
+                ranks: None,
+            },
+        };
+        let candidates = [of(0, 18), of(0, 20), of(0, 17), of(1, 9), of(1, 8)];
+        let mut most = most_bits(&candidates);
+        most.sort_by_key(|of| of.1);
+        assert_eq!(most, [candidates[3].key(), candidates[1].key()]);
+    }
+
+    /// One layer in doubt is worse than none, and 16 than 15; of many about as many are no worse.
+    #[test]
+    fn of_many_doubts_a_few_more_do_not_matter() {
+        assert!(are_as_few(0, 0) && !are_as_few(1, 0));
+        assert!(are_as_few(15, 15) && !are_as_few(16, 15));
+        assert!(are_as_few(31, 16) && !are_as_few(32, 16) && are_as_few(3, 16));
+    }
+}

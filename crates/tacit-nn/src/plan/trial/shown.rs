@@ -1,0 +1,256 @@
+//! What a trial shows: the largest errors, where they are seen, and which value's rounding makes them.
+
+use std::ops::Range;
+
+use super::super::PlanError;
+use super::super::ranges::{Interval, hull, without_end};
+use super::super::rounded::{manners, rounded_runs};
+use super::super::rounding::{Manner, Rounding};
+use super::super::spread::Spread;
+use super::Cases;
+use crate::graph::{Graph, Output, Tail, ValueId};
+use crate::reference::{NONE, Ranges, joined};
+use crate::tail;
+
+/// So many values are tried one by one.
+const ONE_BY_ONE: usize = 32;
+
+/// What a trial shows.
+pub(in crate::plan) struct Tried<'a> {
+    /// The largest error that a user hears of.
+    pub shown: Shown<'a>,
+    /// Of every output the largest errors of it and of what is computed of it.
+    pub errors: Vec<[f64; 2]>,
+    /// The range of every value, exact and as rounded.
+    pub seen: Vec<[Interval; 2]>,
+}
+
+impl<'a> Tried<'a> {
+    /// What these cases show. `looks` say how many of the first items, and whether they are samples; `errors` are those
+    /// of the first look.
+    pub(super) fn new(
+        graph: &'a Graph,
+        rounding: &Rounding,
+        cases: &'a Cases,
+        looks: &[(usize, bool)],
+        repeats: usize,
+    ) -> Result<Self, PlanError> {
+        let of_output = |output: &'a Output| {
+            let mut steps = output.tail.iter();
+            let steps = steps.position(|step| step.function.is_arg_max());
+            let tail = &output.tail[..steps.unwrap_or(output.tail.len())];
+            let tails = move |&(items, samples)| {
+                [&tail[..0], tail].map(|tail| Sight {
+                    items,
+                    output,
+                    tail,
+                    samples,
+                })
+            };
+            looks.iter().flat_map(tails)
+        };
+        let sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
+        let manners = manners(rounding, repeats);
+        let (shown, seen) = looked(graph, rounding, cases, &sights, &manners)?;
+        let errors = shown.chunks(2 * looks.len());
+        let errors = errors.map(|of| [of[0].error, of[1].error]).collect();
+        let shown = shown.into_iter().reduce(Shown::or);
+        let seen = cases.seen.iter().zip(without_end(seen));
+        Ok(Tried {
+            shown: shown.ok_or_else(|| PlanError::Option("the model has no output".into()))?,
+            errors,
+            seen: seen.map(|(&exact, rounded)| [exact, rounded]).collect(),
+        })
+    }
+
+    /// Adds what others show.
+    pub(super) fn join(&mut self, others: Tried<'a>) {
+        if others.shown.rank() > self.shown.rank() {
+            self.shown = others.shown;
+        }
+        for (of, others) in self.errors.iter_mut().zip(others.errors) {
+            *of = [0, 1].map(|i| of[i].max(others[i]));
+        }
+        for (of, others) in self.seen.iter_mut().zip(others.seen) {
+            *of = [0, 1].map(|i| hull(of[i], others[i]));
+        }
+    }
+}
+
+/// Where errors are looked for.
+#[derive(Clone, Copy)]
+pub(super) struct Sight<'a> {
+    /// In so many of the first items.
+    pub(super) items: usize,
+    pub(super) output: &'a Output,
+    /// After these steps of the receiver's.
+    pub(super) tail: &'a [Tail],
+    /// Whether these are samples.
+    pub(super) samples: bool,
+}
+
+impl Sight<'_> {
+    /// What is seen of values of so many items.
+    pub(super) fn of(&self, values: &[f32], items: usize) -> Vec<f32> {
+        let row = values.len() / items;
+        let mut some = tail::part(self.output, row, &values[..row * self.items]);
+        tail::apply(self.tail, &mut some);
+        some
+    }
+
+    fn spread(&self, exact: &[f32]) -> Spread {
+        match self.samples {
+            true => Spread::of_samples(exact),
+            false => Spread::of(exact),
+        }
+    }
+}
+
+/// The largest error that a trial shows.
+pub(in crate::plan) struct Shown<'a> {
+    /// The item that has it.
+    pub(super) item: usize,
+    /// The manner of rounding that makes it.
+    manner: Manner,
+    cases: &'a Cases,
+    /// Where it is seen.
+    pub(super) sight: Sight<'a>,
+    pub error: f64,
+    pub spread: Spread,
+    /// The last place of the outputs.
+    unit: f64,
+}
+
+impl Shown<'_> {
+    /// The error as a share of what it is held against.
+    pub(in crate::plan) fn share(&self) -> f64 {
+        self.spread.share(self.error)
+    }
+
+    /// Whether a user must hear of it.
+    pub(in crate::plan) fn is_rough(&self) -> bool {
+        self.spread.is_rough(self.error, self.unit)
+    }
+
+    /// What a user must hear of goes before what is a larger share of outputs that are alike.
+    fn rank(&self) -> (bool, f64) {
+        (self.is_rough(), self.share())
+    }
+
+    /// The value whose rounding alone disturbs most the item of which an error is shown, in the manner that made
+    /// it: of many values one of the half that does more, again and again.
+    pub(in crate::plan) fn worst(
+        &self,
+        graph: &Graph,
+        rounding: &Rounding,
+    ) -> Result<ValueId, PlanError> {
+        let one = self.cases.of_item(graph, self.item);
+        let error = |ids: Range<ValueId>| {
+            let alone = rounding.alone(&ids);
+            let sight = Sight {
+                items: 1,
+                ..self.sight
+            };
+            Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], &[self.manner])?.0[0].error)
+        };
+        let mut ids = 0..graph.nodes.len() + 1;
+        while ids.len() > ONE_BY_ONE {
+            let middle = ids.start + ids.len() / 2;
+            let halves = [ids.start..middle, middle..ids.end];
+            let [first, second] = [error(halves[0].clone())?, error(halves[1].clone())?];
+            ids = halves[usize::from(second > first)].clone();
+        }
+        let mut worst = (0, f64::NEG_INFINITY);
+        for id in ids {
+            let alone = error(id..id + 1)?;
+            if alone > worst.1 {
+                worst = (id, alone);
+            }
+        }
+        Ok(worst.0)
+    }
+
+    /// The one of two that goes before the other.
+    fn or(self, other: Self) -> Self {
+        if other.rank() > self.rank() {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+/// The largest error of the outputs of so many of the first items, whether these are samples beside it, as a share
+/// of what it is held against.
+pub(super) fn share(
+    graph: &Graph,
+    rounding: &Rounding,
+    cases: &Cases,
+    looks: &[(usize, bool)],
+    repeats: usize,
+) -> Result<f64, PlanError> {
+    let of_output = |output| {
+        looks.iter().map(move |&(items, samples)| Sight {
+            items,
+            output,
+            tail: &[],
+            samples,
+        })
+    };
+    let sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
+    let manners = manners(rounding, repeats);
+    let (shown, _) = looked(graph, rounding, cases, &sights, &manners)?;
+    Ok(shown.iter().map(Shown::share).fold(0.0, f64::max))
+}
+
+/// The largest errors when all is rounded, of each sight, and the range of every value.
+fn looked<'a>(
+    graph: &Graph,
+    rounding: &Rounding,
+    cases: &'a Cases,
+    sights: &[Sight<'a>],
+    manners: &[Manner],
+) -> Result<(Vec<Shown<'a>>, Ranges), PlanError> {
+    let all = cases.items(graph).max(1);
+    let exact: Vec<Vec<f32>> = sights.iter().map(|s| s.of(&cases.exact, all)).collect();
+    let mut largest = vec![(0.0, 0, Manner::ByChance); sights.len()];
+    let mut seen = vec![NONE; graph.nodes.len() + 1];
+    let runs = rounded_runs(graph, rounding, &cases.x, manners)?;
+    for (&manner, (outputs, of_run)) in manners.iter().zip(runs) {
+        for (all, of_run) in seen.iter_mut().zip(of_run) {
+            *all = joined(*all, of_run);
+        }
+        for ((sight, exact), largest) in sights.iter().zip(&exact).zip(&mut largest) {
+            let (error, at) = farthest(&sight.of(&outputs, all), exact);
+            if error > largest.0 {
+                *largest = (error, at, manner);
+            }
+        }
+    }
+    let shown = sights.iter().zip(&exact).zip(&largest);
+    let shown = shown.map(|((&sight, exact), &(error, at, manner))| Shown {
+        item: at * sight.items / exact.len().max(1),
+        manner,
+        cases,
+        sight,
+        error,
+        spread: sight.spread(exact),
+        unit: (-f64::from(rounding.fractions[graph.output])).exp2(),
+    });
+    Ok((shown.collect(), seen))
+}
+
+/// How far an output is from the exact one at most, and which. Where float32 itself has no finite answer
+/// there is nothing to compare.
+fn farthest(outputs: &[f32], exact: &[f32]) -> (f64, usize) {
+    let error = |(found, exact): (&f32, &f32)| match (found.is_finite(), exact.is_finite()) {
+        (_, false) => 0.0,
+        (true, true) => f64::from(found - exact).abs(),
+        (false, true) => f64::INFINITY,
+    };
+    let errors = outputs.iter().zip(exact).map(error).enumerate();
+    errors.fold(
+        (0.0, 0),
+        |most, (i, error)| if error > most.0 { (error, i) } else { most },
+    )
+}
