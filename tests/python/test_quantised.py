@@ -87,6 +87,56 @@ def test_convolutions(setting, tmp_path):
     same(path, setting, grid(2, 4, 4))
 
 
+def dynamic(kind, shape, weight, zeros):
+    """What `quantize_dynamic` makes of a product: its input is quantised by its own range."""
+    constants = {"w": weight, "wz": zeros, "ws": np.float32([0.03125])}
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"], "quantise"),
+        helper.make_node("Mul", ["s", "ws"], ["scale"], "scales"),
+        helper.make_node(kind, ["q", "w", "z", "wz"], ["i"], "integers"),
+        helper.make_node("Cast", ["i"], ["f"], "cast", to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "scale"], ["y"], "scaled"),
+    ]
+    return nodes, constants, shape, ["y"]
+
+
+DYNAMIC = {
+    "dense": lambda: dynamic(
+        "MatMulInteger", [6], RNG.integers(-60, 60, (6, 4)).astype(np.int8), np.int8([0] * 4)
+    ),
+    "convolution": lambda: dynamic(
+        "ConvInteger", [2, 4, 4], RNG.integers(0, 99, (3, 2, 3, 3)).astype(np.uint8), np.uint8(50)
+    ),
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_products_of_what_is_quantised_by_its_own_range(name, setting, tmp_path):
+    """Every item is as alone in a batch of one.
+
+    Over narrow rings and fields a scale is too small, which is warned of.
+    """
+    path = tmp_path / "model.onnx"
+    nodes, constants, shape, outputs = DYNAMIC[name]()
+    file(path, nodes, constants, shape, outputs)
+    x = (0.5 * RNG.standard_normal((4, *shape))).astype(np.float32)
+    # Of a range of 255 steps every number of the grid is a whole number of steps.
+    x = np.round(x * 64).clip(-100, 100) / 64
+    x.reshape(4, -1)[:, 0], x.reshape(4, -1)[:, 1] = -128 / 64, 127 / 64
+    x *= (4 ** np.arange(4, dtype=np.float32)).reshape(4, *[1] * len(shape))
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    wanted = np.concatenate([session.run(None, {"x": x[i : i + 1]})[0] for i in range(len(x))])
+    given, run = SETTINGS[setting]
+    model = tacit.compile(path, samples=x, **given)
+    if setting.endswith(("31 bits", "32 bits")):
+        assert model.warnings
+        return
+    output = tacit.local(**run).predict(model, x).output
+    assert np.ptp(wanted) > 5
+    np.testing.assert_allclose(output, wanted, rtol=4e-3, atol=0.1)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_whole_numbers(setting, tmp_path):
     """Floor, Ceil and Round of quarters, halves among them, which go to the even number."""

@@ -6,7 +6,8 @@ use crate::onnx::compose::Composer;
 use crate::onnx::lower::Builder;
 use crate::onnx::pool;
 
-/// DynamicQuantizeLinear: the range of an item, 0 included, in 255 steps.
+/// DynamicQuantizeLinear: the range of an item, 0 included, in 255 steps. Of a free batch each item has a range of
+/// its own, as in a batch of one.
 pub(in crate::onnx) fn dynamic(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     if !call.whole && builder.batch.is_some_and(|items| items != 1) {
         return unsupported(
@@ -38,10 +39,15 @@ pub(in crate::onnx) fn dynamic(call: &Call, builder: &mut Builder) -> Result<Vec
         high: Some(most),
     };
     let y = c.each("y", held, &[moved])?;
+    // One number of every item, in a shape that meets it; of an input that is one item a single number.
+    let (ones, of_batch) = match call.whole {
+        true => (vec![], 0),
+        false => (vec![1; shape.len()], batch),
+    };
     let one = |id| Value::Secret {
         id,
-        shape: vec![],
-        batch: 0,
+        shape: ones.clone(),
+        batch: of_batch,
     };
     let y = Value::Secret {
         id: y,

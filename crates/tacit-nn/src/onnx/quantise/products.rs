@@ -1,6 +1,7 @@
 //! Products of quantised numbers: of what they mean, and quantised again where the operation says so.
 
 use super::{Scales, arithmetic, rank};
+use crate::graph::len;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::constant::Constant;
 use crate::onnx::element::Arithmetic;
@@ -38,26 +39,16 @@ pub(in crate::onnx) fn integer(call: &Call, builder: &mut Builder) -> Result<Val
     let matmul = call.node.op_type == "MatMulInteger";
     let less = |builder: &mut Builder, i: usize| {
         let x = call.required(i)?;
-        let Some(zero) = call.optional_constant(i + 2)? else {
-            return Ok(x.clone());
+        let zero = match call.inputs.get(i + 2).copied().flatten() {
+            None => return Ok(x.clone()),
+            Some(Value::Constant(zero)) => Value::Constant(along(call, x, fold::floats(zero), i)),
+            Some(Value::Secret { shape, .. }) if len(shape) > 1 => {
+                return unsupported("its zero point is computed, and more than one number");
+            }
+            Some(zero) => zero.clone(),
         };
-        let mut zero = fold::floats(zero);
-        if let (&[many], 1..) = (&zero.shape[..], many_of(&zero)) {
-            // Of rows, of columns, which stand last, or of filters.
-            zero.shape = match (matmul, i) {
-                (true, 0) => vec![many, 1],
-                (true, _) => vec![many],
-                _ => [vec![many], vec![1; rank(call, x).saturating_sub(1)]].concat(),
-            };
-        }
         let part = format!("{i}.centred");
-        arithmetic(
-            call,
-            builder,
-            (Arithmetic::Sub, &part),
-            x,
-            &Value::Constant(zero),
-        )
+        arithmetic(call, builder, (Arithmetic::Sub, &part), x, &zero)
     };
     let (x, w) = (less(builder, 0)?, less(builder, 1)?);
     let inside = Call {
@@ -71,9 +62,17 @@ pub(in crate::onnx) fn integer(call: &Call, builder: &mut Builder) -> Result<Val
     }
 }
 
-/// The numbers of a zero point that is no single one.
-fn many_of(zero: &Constant) -> usize {
-    zero.data.len().saturating_sub(1)
+/// A zero point of operand `i` in the shape in which it meets it: of rows, of columns, which stand last, or of
+/// filters, if it is no single number.
+fn along(call: &Call, x: &Value, mut zero: Constant, i: usize) -> Constant {
+    if let (&[many], 2..) = (&zero.shape[..], zero.data.len()) {
+        zero.shape = match (call.node.op_type.as_str(), i) {
+            ("MatMulInteger", 0) => vec![many, 1],
+            ("MatMulInteger", _) => vec![many],
+            _ => [vec![many], vec![1; rank(call, x).saturating_sub(1)]].concat(),
+        };
+    }
+    zero
 }
 
 /// Conv; of an input that is one item, of the one that it holds.

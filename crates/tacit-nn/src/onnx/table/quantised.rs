@@ -17,7 +17,12 @@ const SCALES: &str = "constant zero points, of types of 8 and 16 bits; constant 
 pub(super) const OPERATIONS: &[Operation] = &[
     from(
         10,
-        op("ConvInteger", 4, &CONV, "constant weights and zero points"),
+        op(
+            "ConvInteger",
+            4,
+            &CONV,
+            "constant weights and their zero points",
+        ),
     ),
     from(
         10,
@@ -41,7 +46,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "of every item by itself, as of a batch of one, where the batch is free",
         ),
     ),
-    from(10, op("MatMulInteger", 4, &[], "constant zero points")),
+    from(
+        10,
+        op("MatMulInteger", 4, &[], "zero points, constant or computed"),
+    ),
     from(10, op("QLinearConv", 9, &CONV, SCALES)),
     from(
         10,
