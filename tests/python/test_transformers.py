@@ -201,6 +201,30 @@ def positions(path, items=6, size=8):
     net.save(path, net("Add", words, places), opset=18)
 
 
+def distances(path, items=6, size=8):
+    """As graph transformers have them: a table's rows are added to scores, or hide them."""
+    inputs = [
+        ("x", TensorProto.FLOAT, ["N", items, size]), ("d", TensorProto.INT64, ["N", items, items])
+    ]  # fmt: skip
+    net = Net((), 7, inputs)
+    table = net.rng.normal(0, 1, (5, 1))
+    table[0] = -np.inf
+    scores = net("MatMul", net.linear("x", size, size), net("Transpose", "x", perm=[0, 2, 1]))
+    of_distance = net("Squeeze", net("Gather", table, "d"), np.array([3]))
+    shares = net("Softmax", net("Add", scores, of_distance), axis=-1)
+    net.save(path, net("MatMul", shares, "x"), opset=18)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_rows_of_a_table_hide_scores(setting, tmp_path):
+    path = str(tmp_path / "m.onnx")
+    distances(path)
+    rng = np.random.default_rng(3)
+    d = rng.integers(0, 5, (4, 6, 6))
+    d[:, :, 0] = np.maximum(d[:, :, 0], 1)
+    compared(path, {"x": rng.normal(0, 1, (4, 6, 8)).astype("f4"), "d": d}, setting)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_masks_that_leave_nothing(setting, tmp_path):
     path = str(tmp_path / "m.onnx")

@@ -13,6 +13,7 @@ use super::compose::{Composer, value};
 use super::fold::rearranged;
 use super::kind::DataType;
 use super::lower::Builder;
+use super::mask::hidden;
 use super::places::{of_rows, rows_of};
 use super::which;
 use crate::graph::{Input, InputKind, Lookup, Op, ValueId, Weights, len};
@@ -143,9 +144,17 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
             "its indices are computed and choose along axis {along}; along the first they could"
         ));
     }
-    let (_, table) = call.weights(0)?;
+    let table = table(call, builder)?;
     let each = from.shape[1..].to_vec();
     rows(call, builder, 1, (from.shape[0], len(&each)), &table, each)
+}
+
+/// The numbers of the table, input 0; where only softmaxes see its rows, those far below all scores hide scores.
+fn table(call: &Call, builder: &Builder) -> Result<Weights, Fault> {
+    match hidden(call, builder, &call.constant(0)?.data.floats()) {
+        Some(hidden) => Ok(hidden.into()),
+        None => Ok(call.weights(0)?.1),
+    }
 }
 
 /// GatherND from constants by tokens, one number for each row.
@@ -155,7 +164,7 @@ fn gather_nd(call: &Call, builder: &mut Builder, of: &[usize]) -> Result<Value, 
         Some((1, outer)) if call.int("batch_dims", 0) == 0 && batch <= outer.len() => outer,
         _ => return unsupported("its indices are computed, and not one number for each row"),
     };
-    let (_, table) = call.weights(0)?;
+    let table = table(call, builder)?;
     let each = of[1..].to_vec();
     let index = Value::Secret {
         id,
