@@ -259,6 +259,27 @@ def test_classes_have_their_names(names, tmp_path):
     assert set(labels) <= set(names)
 
 
+def test_words_beside_probabilities_that_are_times_one(tmp_path):
+    """As lightgbm's converter writes them: the receiver finds the word from the probabilities."""
+    path = tmp_path / "m.onnx"
+    x, y = data("wine")
+    y = np.array(["red", "white", "rosé"])[y]
+    model = RandomForestClassifier(3, max_depth=3, random_state=0).fit(x[60:], y[60:])
+    made = to_onnx(model, x[:1], options={id(model): {"zipmap": False}})
+    for node in made.graph.node:
+        node.output[:] = ["before" if k == "probabilities" else k for k in node.output]
+    one = onnx.numpy_helper.from_array(np.float32([1.0]), "one")
+    made.graph.initializer.append(one)
+    times = onnx.helper.make_node("Mul", ["before", "one"], ["probabilities"], "times")
+    made.graph.node.append(times)
+    path.write_bytes(made.SerializeToString())
+    model = tacit.compile(path, samples=x[60:])
+    outputs = tacit.local(protocol="clear").predict(model, x[:60]).outputs
+    wanted = expected(path, x[:60])
+    np.testing.assert_array_equal(outputs["label"], wanted["label"])
+    np.testing.assert_allclose(outputs["probabilities"], wanted["probabilities"], atol=1e-3)
+
+
 def test_only_the_label_is_revealed(tmp_path):
     """Of a classifier that is asked for its label alone nothing else is opened."""
     path = tmp_path / "m.onnx"

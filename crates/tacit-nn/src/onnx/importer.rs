@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
+use super::element::{is_one, ones};
 use super::halves::halves;
 use super::input::{Known, finished};
 use super::lower::{self, Builder};
@@ -119,7 +120,9 @@ impl<'a> Importer<'a> {
         builder.hiding = hiding(&order, outputs, &self.reader);
         builder.halves = halves(&order, outputs);
         builder.weights = weights(&order, outputs);
-        let last = last_nodes(&order, on_shares);
+        let ones = ones(&order, &self.reader);
+        let is_one = |name: &str| ones.contains(name) || env.get(name).is_some_and(is_one);
+        let last = last_nodes(&order, on_shares, is_one);
         let masking = feed_softmax(&order, &last, outputs);
         let ends = [last, masking];
         let taken = self.nodes((&order, &used), &ends, &mut env, &mut builder);

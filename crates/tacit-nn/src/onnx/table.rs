@@ -82,6 +82,7 @@ const REDUCE: &[Attribute] = &[
     ("noop_with_empty_axes", Int, 18, NOW),
 ];
 const ELEMENTS: &str = "values with values or with constants, stretched to each other's shape";
+const FACTORS: &str = "values with values or with constants, stretched to each other's shape; every party sees a constant that is a single 1";
 const END: &str =
     "at the end of a model the receiver of the result computes it, before it the parties do";
 
@@ -213,7 +214,7 @@ const LAYERS: &[Operation] = &[
         ],
         "constant weights",
     ),
-    op("Div", 2, &[], "as Add; a computed divisor must be positive"),
+    op("Div", 2, &[], "as Mul; a computed divisor must be positive"),
     op(
         "Dropout",
         3,
@@ -277,7 +278,7 @@ const LAYERS: &[Operation] = &[
         ],
         "the indices of a batch of 1",
     ),
-    op("Mul", 2, &[], ELEMENTS),
+    op("Mul", 2, &[], FACTORS),
     op("Neg", 1, &[], ""),
     op(
         "Pad",

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::Composer;
+use super::element::beside_one;
 use super::function::softmax_axis;
 use super::lower::Builder;
 use super::proto::NodeProto;
@@ -12,10 +13,11 @@ use crate::graph::{Tail, TailFunction, ValueId, len};
 
 /// The nodes after which the receiver of the result can compute the rest: only functions of the tail
 /// and changes of shape follow them. A node before an output that is computed on shares to its end is
-/// none.
+/// none. `is_one` tells which names are constants that are a single 1.
 pub(super) fn last_nodes<'a>(
     order: &[&'a NodeProto],
     on_shares: &HashSet<&'a str>,
+    is_one: impl Fn(&str) -> bool,
 ) -> HashSet<*const NodeProto> {
     const OPS: [&str; 15] = [
         "ArgMax",
@@ -40,7 +42,9 @@ pub(super) fn last_nodes<'a>(
     for node in order.iter().rev() {
         let free = |name: &String| !computed_with.contains(name.as_str());
         let before_the_end = node.output.iter().all(free);
-        let ends = before_the_end && OPS.contains(&node.op_type.as_str());
+        let ones: Vec<bool> = node.input.iter().map(|name| is_one(name)).collect();
+        let same = beside_one(node, &ones);
+        let ends = before_the_end && (OPS.contains(&node.op_type.as_str()) || same.is_some());
         // Of a classifier the scores are opened, not what it makes of them.
         if ends || before_the_end && is_table(node) {
             last.insert(std::ptr::from_ref(*node));
@@ -48,7 +52,7 @@ pub(super) fn last_nodes<'a>(
         // What is handed on: of a list of classes, by what chooses from it.
         let handed = match node.op_type.as_str() {
             "ArrayFeatureExtractor" => 1,
-            _ => 0,
+            _ => same.unwrap_or(0),
         };
         let skipped = |at: usize| at == handed && (ends || node.op_type == "Shape");
         let inputs = node.input.iter().enumerate();
