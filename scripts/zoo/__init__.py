@@ -4,12 +4,14 @@ from .columns import columns
 from .families import families
 from .networks import networks
 from .packages import packaged
+from .pictures import pictures
 from .tables import boosted, sklearn
 from .text import text
 from .vision import vision
 
 GROUPS = {
     "packages": packaged,
+    "pictures": pictures,
     "torchvision": vision,
     "transformers": text,
     "families": families,

