@@ -11,7 +11,7 @@ mod candidate;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candidate::{Candidate, are_as_few, most_bits, reached};
+use candidate::{Candidate, are_as_few, reached};
 
 use super::bounds::Inputs;
 use super::doubts::{doubts, led_beyond, rounding};
@@ -205,11 +205,12 @@ impl<'a> Choice<'a> {
         // The largest of many errors is larger than that of few.
         let little_of_many = little.max(ENOUGH_DOUBTFUL);
         candidates.sort_by_key(doubtful);
-        let most_bits = most_bits(&candidates);
+        let have_most_bits = candidates.iter().map(|of| of.has_most_bits(&candidates));
+        let have_most_bits: Vec<bool> = have_most_bits.collect();
         let (mut sure, mut best, mut spent) = (None, None, 0);
         // Ranges that differ may well be rounded alike.
         let mut tried: Vec<(Rounding, f64)> = Vec::new();
-        for candidate in candidates {
+        for (candidate, has_most_bits) in candidates.into_iter().zip(have_most_bits) {
             if best
                 .as_ref()
                 .is_some_and(|of| is_enough(of, &candidate, little))
@@ -223,9 +224,7 @@ impl<'a> Choice<'a> {
             let same = tried.iter().find(|(tried, _)| *tried == candidate.rounding);
             let error = match same {
                 Some(&(_, error)) => error,
-                None if first && spent > CHOICE_WORK && !most_bits.contains(&candidate.key()) => {
-                    continue;
-                }
+                None if first && spent > CHOICE_WORK && !has_most_bits => continue,
                 None => {
                     spent += self.trial.work(self.graph);
                     self.trial.error(self.graph, &candidate.rounding)?

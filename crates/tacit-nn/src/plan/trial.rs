@@ -24,7 +24,7 @@ const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
 /// err as others do.
 const SAMPLES_WORK: usize = 2 * TRIAL_WORK;
 
-/// The most manners of rounding for a choice among few inputs, and those for more samples.
+/// The most manners of rounding that few inputs are tried in for a choice, and the fewest for more samples.
 const TO_CHOOSE: usize = 2;
 
 /// Inputs with their outputs in float32.
@@ -168,9 +168,9 @@ impl Trial {
             .into_iter()
     }
 
-    /// The largest share of more inputs and more samples, too: of the outputs, and of what the receiver computes of them, but
-    /// for places of the largest: an error that is little among numbers up to 100 is much in a softmax of
-    /// them. Of a large model not all manners of rounding are tried unless they are asked for.
+    /// The largest share of more inputs and more samples, too: of the outputs, and of what the receiver
+    /// computes of them, but for places of the largest: an error that is little among numbers up to 100 is
+    /// much in a softmax of them. Of a large model not all manners of rounding are tried unless they are asked for.
     pub(super) fn shown<'a>(
         &'a self,
         graph: &'a Graph,

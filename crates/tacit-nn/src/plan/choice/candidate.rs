@@ -7,7 +7,7 @@ use super::super::rounding::Rounding;
 use super::super::scales::Scaled;
 use crate::graph::ValueId;
 
-/// So many layers in doubt are no better than up to, but for, twice as many.
+/// From so many layers in doubt on, fewer than twice as many are no worse.
 const MANY: usize = 16;
 /// How many times as much as rounding was seen to lead to is provided for.
 const AMPLE: f64 = 2.0;
@@ -25,19 +25,13 @@ pub(super) struct Candidate<T> {
 }
 
 impl<T> Candidate<T> {
-    /// Its ranges and its bits.
-    pub(super) fn key(&self) -> (*const Bound, u32) {
-        (self.bounds.as_ptr(), self.bits)
+    /// Whether none of these candidates has more bits with the same ranges.
+    pub(super) fn has_most_bits(&self, among: &[Candidate<T>]) -> bool {
+        let has_more = |other: &Candidate<T>| {
+            Rc::ptr_eq(&other.bounds, &self.bounds) && other.bits > self.bits
+        };
+        !among.iter().any(has_more)
     }
-}
-
-/// The most bits that fit each range.
-pub(super) fn most_bits<T>(candidates: &[Candidate<T>]) -> Vec<(*const Bound, u32)> {
-    let mut keys: Vec<_> = candidates.iter().map(Candidate::key).collect();
-    keys.sort_unstable();
-    let last = |pair: &[(*const Bound, u32)]| pair.len() == 1 || pair[0].0 != pair[1].0;
-    let ends = (0..keys.len()).filter(|&i| last(&keys[i..keys.len().min(i + 2)]));
-    ends.map(|i| keys[i]).collect()
 }
 
 impl<T: Scaled> Candidate<T> {
@@ -84,7 +78,6 @@ pub(super) fn reached<T: Scaled>(
 mod tests {
     use super::*;
 
-    /// Of two ranges, that come in any order.
     #[test]
     fn the_most_bits_of_each_range_are_found() {
         let ranges: [Rc<[Bound]>; 2] = [Rc::new([]), Rc::new([])];
@@ -103,9 +96,10 @@ mod tests {
             },
         };
         let candidates = [of(0, 18), of(0, 20), of(0, 17), of(1, 9), of(1, 8)];
-        let mut most = most_bits(&candidates);
-        most.sort_by_key(|of| of.1);
-        assert_eq!(most, [candidates[3].key(), candidates[1].key()]);
+        let most = candidates
+            .each_ref()
+            .map(|of| of.has_most_bits(&candidates));
+        assert_eq!(most, [false, true, false, true, false]);
     }
 
     /// One layer in doubt is worse than none, and 16 than 15; of many about as many are no worse.

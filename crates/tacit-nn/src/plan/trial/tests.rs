@@ -25,6 +25,18 @@ fn rounding(layers: usize) -> Rounding {
     }
 }
 
+/// A trial of these inputs in all manners, of which none is called a sample.
+fn trial(graph: &Graph, first: &[f32], more: &[f32]) -> Trial {
+    let cases = |items: &[f32]| Cases::new(graph, items.to_vec()).unwrap();
+    Trial {
+        first: cases(first),
+        more: cases(more),
+        samples: 0,
+        sampled: None,
+        repeats: MANNERS.len(),
+    }
+}
+
 /// Of a hundred layers, which are halved until one by one is quick, the one of the fewest bits.
 #[test]
 fn the_layer_that_disturbs_most_is_found() {
@@ -52,14 +64,7 @@ fn the_layer_that_disturbs_most_is_found() {
 fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
     let graph = graph(&[2], vec![affine(2)]);
     let rounding = rounding(1);
-    let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
-    let trial = Trial {
-        first: cases(&[40.03, 40.53]),
-        more: cases(&[40.03, 40.53, 0.03, 60.03]),
-        samples: 0,
-        sampled: None,
-        repeats: 5,
-    };
+    let trial = trial(&graph, &[40.03, 40.53], &[40.03, 40.53, 0.03, 60.03]);
     let of_outputs = trial.shown(&graph, &rounding, false).unwrap();
     let (before, error) = (of_outputs.shown, of_outputs.errors[0][0]);
     assert!(before.item == 0 && before.spread.farthest < 1.0);
@@ -86,14 +91,7 @@ fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
 #[test]
 fn what_a_user_must_hear_of_goes_first() {
     let graph = graph(&[1], vec![affine(1)]);
-    let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
-    let trial = Trial {
-        first: cases(&[1.07, 1.07]),
-        more: cases(&[1.07, 1.07, 0.06, 2.12]),
-        samples: 0,
-        sampled: None,
-        repeats: 5,
-    };
+    let trial = trial(&graph, &[1.07, 1.07], &[1.07, 1.07, 0.06, 2.12]);
     let Tried { shown, .. } = trial.shown(&graph, &rounding(1), false).unwrap();
     assert!(shown.is_rough() && shown.item >= 2);
     let alike = trial.first.exact;
@@ -126,19 +124,13 @@ fn a_plan_is_chosen_by_outputs_that_differ() {
 fn an_error_is_looked_for_among_more_samples() {
     let graph = graph(&[1], vec![node(Op::Mul, &[0, 0], &[1])]);
     let rounding = rounding(1);
-    let cases = |items: &[f32]| Cases::new(&graph, items.to_vec()).unwrap();
-    let mut trial = Trial {
-        first: cases(&[1.0, 0.5]),
-        more: cases(&[1.0, 0.5, 0.25, 2.0]),
-        samples: 2,
-        sampled: None,
-        repeats: 1,
-    };
+    let mut trial = trial(&graph, &[1.0, 0.5], &[1.0, 0.5, 0.25, 2.0]);
+    trial.samples = 2;
     assert_eq!(trial.error(&graph, &rounding).unwrap(), 0.0);
     assert_eq!(trial.of_samples(&graph, &rounding).unwrap(), 0.0);
     let few = trial.shown(&graph, &rounding, false).unwrap();
     assert!(!few.shown.is_rough() && few.errors == [[0.0; 2]]);
-    trial.sampled = Some(cases(&[1.0, 0.5, 3.03]));
+    trial.sampled = Some(Cases::new(&graph, vec![1.0, 0.5, 3.03]).unwrap());
     assert_eq!(trial.error(&graph, &rounding).unwrap(), 0.0);
     assert!(trial.of_samples(&graph, &rounding).unwrap() > 0.0);
     let more = trial.shown(&graph, &rounding, false).unwrap();
