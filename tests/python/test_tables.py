@@ -259,7 +259,9 @@ def test_classes_have_their_names(names, tmp_path):
     assert set(labels) <= set(names)
 
 
-def test_words_beside_probabilities_that_are_times_one(tmp_path):
+@pytest.mark.parametrize("held", ["tensor", "node"])
+@pytest.mark.parametrize("kind", ["Mul", "Div"])
+def test_words_beside_probabilities_that_are_times_one(kind, held, tmp_path):
     """As lightgbm's converter writes them: the receiver finds the word from the probabilities."""
     path = tmp_path / "m.onnx"
     x, y = data("wine")
@@ -269,9 +271,13 @@ def test_words_beside_probabilities_that_are_times_one(tmp_path):
     for node in made.graph.node:
         node.output[:] = ["before" if k == "probabilities" else k for k in node.output]
     one = onnx.numpy_helper.from_array(np.float32([1.0]), "one")
-    made.graph.initializer.append(one)
-    times = onnx.helper.make_node("Mul", ["before", "one"], ["probabilities"], "times")
-    made.graph.node.append(times)
+    if held == "tensor":
+        made.graph.initializer.append(one)
+    else:
+        made.graph.node.append(onnx.helper.make_node("Constant", [], ["one"], "one", value=one))
+    made.graph.node.append(
+        onnx.helper.make_node(kind, ["before", "one"], ["probabilities"], "times")
+    )
     path.write_bytes(made.SerializeToString())
     model = tacit.compile(path, samples=x[60:])
     outputs = tacit.local(protocol="clear").predict(model, x[:60]).outputs

@@ -1,10 +1,8 @@
 //! Element-wise arithmetic and clipping.
 
-use std::collections::HashSet;
-
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
-use super::constant::{Constant, Reader};
+use super::constant::Constant;
 use super::lower::Builder;
 use super::mask::{hidden, masked};
 use super::proto::NodeProto;
@@ -38,21 +36,7 @@ pub(super) fn arithmetic(call: &Call, builder: &mut Builder) -> Result<Value, Fa
 
 /// Whether a value is a constant that is a single 1, and stretches nothing.
 pub(super) fn is_one(value: &Value) -> bool {
-    let Value::Constant(constant) = value else {
-        return false;
-    };
-    constant.shape.len() < 2 && constant.data.len() == 1 && constant.data.floats()[0] == 1.0
-}
-
-/// The names of what nodes hold that is a single 1.
-pub(super) fn ones<'a>(order: &[&'a NodeProto], reader: &Reader) -> HashSet<&'a str> {
-    let is_one = |node: &&&NodeProto| {
-        let tensor = node.attribute.first().and_then(|held| held.t.as_ref());
-        let constant = tensor.and_then(|tensor| reader.read(tensor).ok());
-        node.op_type == "Constant" && constant.map(Value::Constant).as_ref().is_some_and(is_one)
-    };
-    let names = order.iter().filter(is_one).flat_map(|node| &node.output);
-    names.map(String::as_str).collect()
+    matches!(value, Value::Constant(constant) if constant.is_one())
 }
 
 /// The input that a product or a quotient only hands on, as converters write it behind probabilities: the other

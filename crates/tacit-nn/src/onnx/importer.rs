@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
-use super::element::{is_one, ones};
+use super::element::is_one;
 use super::halves::halves;
 use super::input::{Known, finished};
 use super::lower::{self, Builder};
-use super::mask::{feed_softmax, hiding};
+use super::mask::{feed_softmax, hiding, single_numbers};
 use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, operation};
@@ -120,9 +120,10 @@ impl<'a> Importer<'a> {
         builder.hiding = hiding(&order, outputs, &self.reader);
         builder.halves = halves(&order, outputs);
         builder.weights = weights(&order, outputs);
-        let ones = ones(&order, &self.reader);
-        let is_one = |name: &str| ones.contains(name) || env.get(name).is_some_and(is_one);
-        let last = last_nodes(&order, on_shares, is_one);
+        let held = single_numbers(&order, &self.reader).filter(|(_, held)| held.is_one());
+        let ones: HashSet<&str> = held.map(|(name, _)| name).collect();
+        let stands_for_one = |name: &str| ones.contains(name) || env.get(name).is_some_and(is_one);
+        let last = last_nodes(&order, on_shares, stands_for_one);
         let masking = feed_softmax(&order, &last, outputs);
         let ends = [last, masking];
         let taken = self.nodes((&order, &used), &ends, &mut env, &mut builder);

@@ -84,16 +84,27 @@ pub(super) fn hiding(
 
 /// The single numbers from 1 on that nodes hold.
 fn factors<'a>(order: &[&'a NodeProto], reader: &Reader) -> HashSet<&'a str> {
+    let is_factor = |held: &Constant| (1.0..f32::INFINITY).contains(&held.data.floats()[0]);
+    let held = single_numbers(order, reader);
+    let factors = held.filter(|(_, held)| is_factor(held));
+    factors.map(|(name, _)| name).collect()
+}
+
+/// What nodes hold that is a single number, by its name.
+pub(super) fn single_numbers<'a>(
+    order: &[&'a NodeProto],
+    reader: &Reader,
+) -> impl Iterator<Item = (&'a str, Constant)> {
     let held = order.iter().filter(|node| node.op_type == "Constant");
-    let number = |node: &NodeProto| {
+    held.filter_map(|node| {
         let tensor = node.attribute.first()?.t.as_ref()?;
+        // Others may be large, and need not be read.
+        if tensor.dims.iter().any(|&size| size != 1) {
+            return None;
+        }
         let constant = reader.read(tensor).ok().filter(|c| c.data.len() == 1)?;
-        constant.data.floats().first().copied()
-    };
-    let is_factor =
-        |node: &&&NodeProto| number(node).is_some_and(|v| (1.0..f32::INFINITY).contains(&v));
-    let names = held.filter(is_factor).flat_map(|node| &node.output);
-    names.map(String::as_str).collect()
+        Some((node.output.first()?.as_str(), constant))
+    })
 }
 
 /// The constants of a node whose output is a secret mask, where any of them hides a score: with [`HIDDEN`] in

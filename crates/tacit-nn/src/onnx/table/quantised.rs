@@ -21,7 +21,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "ConvInteger",
             4,
             &CONV,
-            "constant weights and their zero points",
+            "constant weights and their zero points; of the input also a single computed one",
         ),
     ),
     from(
@@ -48,7 +48,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     from(
         10,
-        op("MatMulInteger", 4, &[], "zero points, constant or computed"),
+        op(
+            "MatMulInteger",
+            4,
+            &[],
+            "zero points, constant or a single computed one",
+        ),
     ),
     from(10, op("QLinearConv", 9, &CONV, SCALES)),
     from(
