@@ -58,7 +58,7 @@ impl Setting {
 }
 
 /// A transform modulo one prime.
-#[divan::bench(args = [Isa::Portable, Isa::Avx512])]
+#[divan::bench(args = [Isa::Portable, Isa::Avx2, Isa::Avx512])]
 fn transform(bencher: Bencher, isa: Isa) {
     if !Isa::available().any(|has| has == isa) {
         return;
@@ -69,11 +69,14 @@ fn transform(bencher: Bencher, isa: Isa) {
 }
 
 /// The inverse of a transform modulo one prime.
-#[divan::bench]
-fn transform_back(bencher: Bencher) {
+#[divan::bench(args = [Isa::Portable, Isa::Avx2, Isa::Avx512])]
+fn transform_back(bencher: Bencher, isa: Isa) {
+    if !Isa::available().any(|has| has == isa) {
+        return;
+    }
     let basis = Basis::new(Parameters::standard(0));
     let mut values: Vec<u64> = (0..basis.degree() as u64).collect();
-    bencher.bench_local(|| basis.ntts()[0].backward(&mut values));
+    bencher.bench_local(|| isa::with(isa, || basis.ntts()[0].backward(&mut values)));
 }
 
 /// A ciphertext times a polynomial, added to a sum.

@@ -9,7 +9,7 @@
 //! | file | what |
 //! |---|---|
 //! | `modulus.rs` | arithmetic modulo one prime; primes |
-//! | `ntt.rs`, `ntt/` | number-theoretic transforms: portable and by AVX-512 IFMA |
+//! | `ntt.rs`, `ntt/` | number-theoretic transforms: portable, by AVX2 with FMA, and by AVX-512 IFMA |
 //! | `basis.rs` | polynomials as residues modulo several primes |
 //! | `parameters.rs` | degrees and moduli, and the security that they have |
 //! | `sample.rs` | uniform, ternary and error polynomials |

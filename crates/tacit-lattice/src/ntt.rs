@@ -6,6 +6,8 @@
 //! 52 bits: values stay below `4 p` forward and `2 p` backward, which `p < 2^50` leaves room for.
 
 #[cfg(target_arch = "x86_64")]
+mod fma;
+#[cfg(target_arch = "x86_64")]
 mod ifma;
 mod portable;
 
@@ -55,6 +57,9 @@ pub struct Ntt {
     backward: Twiddles,
     /// `1 / N`, as the one entry.
     last: Twiddles,
+    /// The same as floats, of a processor that takes them.
+    #[cfg(target_arch = "x86_64")]
+    floats: Option<fma::Floats>,
 }
 
 impl Ntt {
@@ -75,9 +80,13 @@ impl Ntt {
             Twiddles::new(&modulus, powers)
         };
         let inverse = modulus.invert(degree as u64 % modulus.value());
+        let (forward, backward) = (powers(root), powers(modulus.invert(root)));
         Ntt {
-            forward: powers(root),
-            backward: powers(modulus.invert(root)),
+            #[cfg(target_arch = "x86_64")]
+            floats: (degree >= fma::LEAST && fma::available())
+                .then(|| fma::Floats::new(&modulus, &forward.value, &backward.value, inverse)),
+            forward,
+            backward,
             last: Twiddles::new(&modulus, vec![inverse]),
             modulus,
             degree,
@@ -92,6 +101,11 @@ impl Ntt {
     /// Coefficients, residues, to values in an order of the transform's own.
     pub fn forward(&self, values: &mut [u64]) {
         assert_eq!(values.len(), self.degree);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(floats) = self.floats() {
+            // SAFETY: only of a processor with AVX2 and FMA are there floats, and of a degree that is large enough.
+            return unsafe { fma::forward(self, floats, values) };
+        }
         match Unit::current(self.degree) {
             // SAFETY: the processor has IFMA, and the length is a multiple of 64.
             #[cfg(target_arch = "x86_64")]
@@ -100,9 +114,21 @@ impl Ntt {
         }
     }
 
+    /// What transforms by floats, where this thread may and has nothing better.
+    #[cfg(target_arch = "x86_64")]
+    fn floats(&self) -> Option<&fma::Floats> {
+        let is_best = matches!(Unit::current(self.degree), Unit::Portable);
+        (self.floats.as_ref()).filter(|_| is_best && isa::current() >= Isa::Avx2)
+    }
+
     /// The inverse of [`Ntt::forward`].
     pub fn backward(&self, values: &mut [u64]) {
         assert_eq!(values.len(), self.degree);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(floats) = self.floats() {
+            // SAFETY: only of a processor with AVX2 and FMA are there floats, and of a degree that is large enough.
+            return unsafe { fma::backward(self, floats, values) };
+        }
         match Unit::current(self.degree) {
             // SAFETY: the processor has IFMA, and the length is a multiple of 64.
             #[cfg(target_arch = "x86_64")]
@@ -230,7 +256,16 @@ mod tests {
 
     #[test]
     fn products_of_values_are_products_of_polynomials() {
-        for (degree, bits) in [(2, 20), (4, 30), (8, 50), (64, 50), (128, 42), (512, 50)] {
+        for (degree, bits) in [
+            (2, 20),
+            (4, 30),
+            (8, 50),
+            (16, 50),
+            (32, 42),
+            (64, 50),
+            (128, 42),
+            (512, 50),
+        ] {
             let p = primes(bits, 2 * degree as u64, 1, &[])[0];
             let ntt = Ntt::new(Modulus::new(p), degree);
             let [x, y] = [1, 2].map(|seed| residues(p, degree, seed));
@@ -259,7 +294,14 @@ mod tests {
     /// The largest residues everywhere, sizes of real runs: as on the portable path.
     #[test]
     fn every_unit_gives_the_same() {
-        for (degree, bits) in [(64, 50), (4096, 50), (8192, 42), (8192, 50)] {
+        for (degree, bits) in [
+            (16, 50),
+            (32, 50),
+            (64, 50),
+            (4096, 50),
+            (8192, 42),
+            (8192, 50),
+        ] {
             let p = primes(bits, 2 * degree as u64, 1, &[])[0];
             let ntt = Ntt::new(Modulus::new(p), degree);
             for x in [vec![p - 1; degree], residues(p, degree, 3)] {
