@@ -157,18 +157,23 @@ class Model:
             Items at a time.
         measure
             Whether `computing` tells the seconds that each phase computes, all parties on this
-            machine, and `expected` what it takes with the network. How fast that is here is
-            measured once, and kept.
+            machine, and `expected` what it takes with the network. Predictions of made-up inputs
+            tell it, by all parties on this machine; where one takes long, calls of every kind that
+            the protocol has. What was measured is kept.
         progress
             Called as `progress(phase, layer, done, total)` while it is measured.
         """
         run = to_json(where)
         if not measure:
             return json.loads(self.compiled.predict_cost(run, batch))
-        protocol = where.get("protocol") or PROTOCOLS[0]
-        plan = self.plan_for(protocol)
-        fast = speeds.known({**where, "protocol": protocol}, plan["ring"], progress)
-        return json.loads(self.compiled.predict_cost(run, batch, fast))
+        settings = {**where, "protocol": where.get("protocol") or PROTOCOLS[0]}
+        took = speeds.rehearsed(self.compiled, settings, batch, progress)
+        fast = None
+        if took is None or took["items"] != batch:
+            plan = self.plan_for(settings["protocol"])
+            fast = speeds.known(settings, plan["ring"], progress)
+        rehearsed = None if took is None else json.dumps(took)
+        return json.loads(self.compiled.predict_cost(run, batch, fast, rehearsed))
 
     def compare(self, batch: int = 1, **given: Any) -> Comparison:
         """What one batch costs on every protocol: see :func:`tacit.planning.compare`."""

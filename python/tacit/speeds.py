@@ -1,7 +1,8 @@
-"""How fast this machine runs a protocol: measured once, and kept."""
+"""How fast this machine runs a protocol, and what predictions took here: measured once, and kept."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -17,6 +18,9 @@ FORMAT = 3
 
 # What is of a network or of one run only; the measurement is between threads, without a network.
 _NOT_OF_IT = ("network", "timeout", "processes")
+
+MOST = 256
+"""Rehearsals that are kept, the latest."""
 
 
 def folder() -> Path:
@@ -38,9 +42,7 @@ def known(settings: dict[str, Any], width: int | None, progress: Any = None) -> 
         Called as `progress(phase, layer, done, total)` while it is measured, which takes seconds.
     """
     told = {key: value for key, value in settings.items() if key not in _NOT_OF_IT}
-    key = json.dumps(
-        [FORMAT, _tacit.__version__, _machine(), width, told], sort_keys=True, default=str
-    )
+    key = _key(width, told)
     path = folder() / "speeds.json"
     kept = _read(path)
     if key not in kept:
@@ -50,10 +52,47 @@ def known(settings: dict[str, Any], width: int | None, progress: Any = None) -> 
     return json.dumps(kept[key])
 
 
+def rehearsed(
+    compiled: _tacit.Compiled, settings: dict[str, Any], items: int, progress: Any = None
+) -> dict[str, Any] | None:
+    """What predictions of a model took here: `items` of a batch, and the `seconds` of each phase.
+
+    Of fewer items where so many take long, and None where one alone does.
+
+    Parameters
+    ----------
+    compiled
+        The model.
+    settings
+        Those of a run, as :func:`tacit.local` takes them: a protocol chooses by the network, too.
+    items
+        Items of a batch.
+    progress
+        Called as `progress(phase, layer, done, total)` while it is rehearsed, which takes seconds.
+    """
+    run = to_json(settings)
+    told = {key: value for key, value in settings.items() if key not in ("timeout", "processes")}
+    plan = hashlib.sha256(compiled.plan(run).encode()).hexdigest()
+    key = _key(plan, items, told)
+    path = folder() / "rehearsals.json"
+    kept = _read(path)
+    if key not in kept:
+        kept[key] = json.loads(compiled.rehearse(run, items, progress))
+        _write(path, dict(list(kept.items())[-MOST:]))
+    return kept[key]
+
+
 def forget() -> None:
     """Drops what was measured, so that it is measured anew."""
-    with suppress(FileNotFoundError):
-        (folder() / "speeds.json").unlink()
+    for name in ("speeds.json", "rehearsals.json"):
+        with suppress(FileNotFoundError):
+            (folder() / name).unlink()
+
+
+def _key(*of: Any) -> str:
+    """What a measurement is kept by."""
+    known = [FORMAT, _tacit.__version__, _machine(), *of]
+    return json.dumps(known, sort_keys=True, default=str)
 
 
 def _machine() -> list[Any]:

@@ -47,12 +47,61 @@ def test_memory_is_told(digits_model):
     )
 
 
-def test_a_machine_is_measured_once(digits_model, monkeypatch):
-    digits_model.predict_cost(1, measure=True)
+class Rehearsed:
+    """A model that counts how often it is rehearsed, and says what that took."""
+
+    def __init__(self, took='{"items": 2, "seconds": {"offline": 1.0, "online": 2.0}}'):
+        self.took, self.asked = took, []
+
+    def plan(self, run):
+        return '{"numbers": "64-bit ring"}'
+
+    def rehearse(self, run, items, progress):
+        self.asked.append(items)
+        return self.took
+
+
+def test_a_model_is_rehearsed_once():
+    speeds.forget()
+    model, falcon = Rehearsed(), {"protocol": "falcon"}
+    took = [speeds.rehearsed(model, {**falcon, "timeout": wait}, 2) for wait in (1, 2)]
+    assert took == [json.loads(model.took)] * 2 and model.asked == [2]
+    speeds.rehearsed(model, falcon, 3)
+    speeds.rehearsed(model, {**falcon, "network": "wan"}, 2)
+    assert model.asked == [2, 3, 2], "of other items, or where protocols choose otherwise, anew"
+    speeds.forget()
+    speeds.rehearsed(model, falcon, 2)
+    assert len(model.asked) == 4
+    long = Rehearsed("null")
+    assert [speeds.rehearsed(long, falcon, 7) for _ in range(2)] == [None] * 2
+    assert long.asked == [7]
+    speeds.forget()
+
+
+def test_the_latest_rehearsals_are_kept(monkeypatch):
+    speeds.forget()
+    monkeypatch.setattr(speeds, "MOST", 2)
+    model = Rehearsed()
+    for items in (1, 2, 3, 3, 2, 1):
+        speeds.rehearsed(model, {"protocol": "falcon"}, items)
+    assert model.asked == [1, 2, 3, 1]
+    speeds.forget()
+
+
+def test_of_a_long_model_the_machine_is_measured_once(digits_model, monkeypatch):
+    monkeypatch.setattr(speeds, "rehearsed", lambda *given: None)
+    told = digits_model.predict_cost(1, measure=True)
+    assert told["computing"]["online"] > 0 and "calls" in told["note"]
     asked = []
     monkeypatch.setattr(tacit._tacit, "speeds", lambda *given: asked.append(given) or "{}")
     digits_model.predict_cost(2, measure=True, network="wan")
     assert not asked, "the network is no part of it"
+    # Half of the items tell of all, by how much more these are.
+    few = {"items": 1, "seconds": {"setup": 0.5, "offline": 0.0, "online": 4.0}}
+    monkeypatch.setattr(speeds, "rehearsed", lambda *given: few)
+    one, two = (digits_model.predict_cost(n, measure=True)["computing"] for n in (1, 64))
+    assert one["online"] == 4.0 and one["setup"] == two["setup"] == 0.5
+    assert two["online"] > 4.0 and not asked
     speeds.forget()
     with pytest.raises(tacit.TacitError, match="speeds"):
         digits_model.predict_cost(2, measure=True)
@@ -60,9 +109,10 @@ def test_a_machine_is_measured_once(digits_model, monkeypatch):
     speeds.forget()
 
 
-def test_a_file_of_measurements_that_is_none_is_measured_anew(digits_model):
+@pytest.mark.parametrize("name", ["speeds.json", "rehearsals.json"])
+def test_a_file_of_measurements_that_is_none_is_measured_anew(digits_model, name):
     speeds.folder().mkdir(parents=True, exist_ok=True)
-    (speeds.folder() / "speeds.json").write_text("[1, 2", encoding="utf-8")
+    (speeds.folder() / name).write_text("[1, 2", encoding="utf-8")
     assert digits_model.predict_cost(1, measure=True)["computing"]["online"] > 0
 
 

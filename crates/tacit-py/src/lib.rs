@@ -20,8 +20,8 @@ use pyo3::types::PyBytes;
 use tacit_bench::{AnalysisOptions, BenchOptions};
 use tacit_run::speeds::Speeds;
 use tacit_run::{
-    Array, CompileOptions, Given, Held, InitOptions, Outcome, PartyConfig, Protocol, Requests,
-    Settings, Tensor,
+    Array, CompileOptions, Given, Held, InitOptions, Outcome, PartyConfig, Protocol, Rehearsal,
+    Requests, Settings, Tensor,
 };
 
 use crate::observe::{Callback, observed, told};
@@ -130,13 +130,39 @@ impl Compiled {
         json(&self.model.summary(protocol.transpose()?).map_err(error)?)
     }
 
-    #[pyo3(signature = (run, items, speeds=None))]
-    fn predict_cost(&self, run: &str, items: usize, speeds: Option<&str>) -> PyResult<String> {
+    #[pyo3(signature = (run, items, speeds=None, rehearsed=None))]
+    fn predict_cost(
+        &self,
+        run: &str,
+        items: usize,
+        speeds: Option<&str>,
+        rehearsed: Option<&str>,
+    ) -> PyResult<String> {
         let speeds = speeds.map(Speeds::from_json).transpose().map_err(error)?;
-        let cost = self
-            .model
-            .predict_time(&settings(run)?, items, speeds.as_ref());
+        let rehearsed = rehearsed.map(Rehearsal::from_json).transpose();
+        let (run, speeds) = (&settings(run)?, speeds.as_ref());
+        let cost = match rehearsed.map_err(error)? {
+            Some(rehearsed) => (self.model).predict_rehearsed(run, items, &rehearsed, speeds),
+            None => self.model.predict_time(run, items, speeds),
+        };
         json(&cost.map_err(error)?)
+    }
+
+    /// What predictions of so many items took on this machine, as JSON that `predict_cost` takes; null where one item
+    /// takes too long.
+    #[pyo3(signature = (run, items, progress=None))]
+    fn rehearse(
+        &self,
+        py: Python<'_>,
+        run: &str,
+        items: usize,
+        progress: Option<Callback>,
+    ) -> PyResult<String> {
+        let run = settings(run)?;
+        let took = observed(py, progress, |observe| {
+            self.model.rehearse(&run, items, observe)
+        })?;
+        json(&took)
     }
 
     fn reference<'py>(&self, py: Python<'py>, x: &[u8]) -> PyResult<Bound<'py, PyBytes>> {

@@ -22,6 +22,10 @@ const NOTE: &str =
 const MEASURED: &str = "the network's seconds are rounds x rtt / 2 + bytes / rate; computing is told by what calls \
      took on this machine, all parties together";
 
+/// Words for the seconds of a cost whose computing was rehearsed.
+const REHEARSED: &str = "the network's seconds are rounds x rtt / 2 + bytes / rate; computing is what this model took on \
+     this machine, on inputs that are 0, all parties together";
+
 /// The declared cost on a network of layers, with their material in portions: each layer's hops are counted from
 /// its own beginning.
 pub(crate) fn predicted<'a>(
@@ -76,6 +80,25 @@ pub(crate) fn predicted<'a>(
         expected,
         memory: None,
     })
+}
+
+/// A cost with the seconds that it took to compute.
+pub(crate) fn rehearsed(
+    cost: PredictedCost,
+    network: &EmulatedNetwork,
+    computing: Seconds,
+) -> PredictedCost {
+    let setup = cost.setup.as_ref().zip(computing.setup);
+    PredictedCost {
+        expected: Some(Seconds {
+            setup: setup.map(|(phase, seconds)| expected(network, phase, seconds)),
+            offline: expected(network, &cost.offline, computing.offline),
+            online: expected(network, &cost.online, computing.online),
+        }),
+        computing: Some(computing),
+        note: REHEARSED.into(),
+        ..cost
+    }
 }
 
 /// A cost with its seconds on a network.

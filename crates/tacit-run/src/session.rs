@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use tacit_net::memory;
+use tacit_net::{LinkModel, memory};
 
 use crate::compiled::finite;
 use crate::instance::Instance;
@@ -24,6 +24,8 @@ use crate::{Compiled, Error, Outcome, Progress, Settings, Tensor};
 /// does what follows an error.
 pub struct Session {
     settings: Settings,
+    /// Of threads, what joins them.
+    links: LinkModel,
     /// Of processes, what starts a party.
     command: Option<Vec<String>>,
     open: Option<Open>,
@@ -57,9 +59,18 @@ impl Session {
     /// config file whose path follows as its last argument, as [`crate::run_party_for`] does.
     pub fn new(settings: Settings, command: Option<Vec<String>>) -> Self {
         Session {
+            links: settings.network.link,
             settings,
             command,
             open: None,
+        }
+    }
+
+    /// Threads whose messages take no time; what is chosen by the network is chosen by that of the settings.
+    pub(crate) fn without_network(settings: Settings) -> Self {
+        Session {
+            links: LinkModel::LOCAL,
+            ..Session::new(settings, None)
         }
     }
 
@@ -124,8 +135,8 @@ impl Session {
         x: Tensor,
         observe: Observer,
     ) -> Result<(Parties, Outcome), Error> {
-        let Instance { parties, link, .. } = terms.instance;
-        let mesh = memory::mesh(parties, &link, self.settings.timeout);
+        let Instance { parties, .. } = terms.instance;
+        let mesh = memory::mesh(parties, &self.links, self.settings.timeout);
         let ended = in_threads(mesh, observe, |party, observe| {
             let brings = Contribution {
                 model: (party.id() == terms.roles.model_owner).then_some(planned),

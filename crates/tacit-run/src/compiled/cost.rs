@@ -9,8 +9,9 @@ use crate::instance::Instance;
 use crate::job::Planned;
 use crate::large_errors::check_truncation;
 use crate::predict::memory::Predicted;
-use crate::predict::predicted;
 use crate::predict::setup::setup;
+use crate::predict::{predicted, rehearsed};
+use crate::rehearsal::Rehearsal;
 use crate::report::PredictedCost;
 use crate::settings::Settings;
 use crate::speeds::Speeds;
@@ -19,6 +20,31 @@ impl Compiled {
     /// The declared cost of predicting one batch of `items`, without running anything.
     pub fn predict_cost(&self, settings: &Settings, items: usize) -> Result<PredictedCost, Error> {
         self.predict_time(settings, items, None)
+    }
+
+    /// The declared cost of predicting one batch of `items`, with the seconds of computing that a rehearsal took: of
+    /// as many items, or of fewer where the speeds of this machine are known, too.
+    pub fn predict_rehearsed(
+        &self,
+        settings: &Settings,
+        items: usize,
+        rehearsal: &Rehearsal,
+        speeds: Option<&Speeds>,
+    ) -> Result<PredictedCost, Error> {
+        let cost = self.predict_time(settings, items, speeds)?;
+        let computing = match (rehearsal.items == items, speeds) {
+            (true, _) => rehearsal.seconds,
+            (false, None) => {
+                let why = "it is of another number of items, and speeds are not given";
+                return Err(Error::setting("rehearsal", why));
+            }
+            (false, Some(_)) => {
+                let fewer = self.predict_time(settings, rehearsal.items, speeds)?;
+                let [here, told] = [&fewer, &cost].map(|cost| cost.computing.unwrap_or_default());
+                rehearsal.scaled(&here, &told)
+            }
+        };
+        Ok(rehearsed(cost, &settings.network, computing))
     }
 
     /// The declared cost of predicting one batch of `items`, without running anything. With the speeds
