@@ -80,6 +80,9 @@ fn of_tokens(
     Ok(mapped.map(|id| Value::Secret { id, shape, batch }))
 }
 
+/// From here on, of either sign, a number is compared with that no value reaches: parties hold none as large.
+const UNREACHED: f32 = 1e38;
+
 /// 1 where `a >= b`, else 0.
 fn reaches(
     call: &Call,
@@ -88,11 +91,48 @@ fn reaches(
     a: &Value,
     b: &Value,
 ) -> Result<Value, Fault> {
+    let sides = match (a, b) {
+        (Value::Secret { .. }, Value::Constant(far)) => {
+            within(call, builder, a, far)?.map(|(a, b)| [a, b])
+        }
+        (Value::Constant(far), Value::Secret { .. }) => {
+            within(call, builder, b, far)?.map(|(b, a)| [a, b])
+        }
+        _ => None,
+    };
+    if let Some([a, b]) = sides {
+        return reaches(call, builder, part, &a, &b);
+    }
     let name = format!("{part}.difference");
     let difference = two(call, builder, (Arithmetic::Sub, &name), a, b)?;
     on(call, builder, &difference, |compose, x| {
         compose.each(part, Op::NonNegative, &[x])
     })
+}
+
+/// A value and what it is compared with, where some of that is not reached: there 0 is compared with a number of its
+/// sign instead.
+fn within(
+    call: &Call,
+    builder: &mut Builder,
+    x: &Value,
+    far: &Constant,
+) -> Result<Option<(Value, Value)>, Fault> {
+    let numbers = far.data.floats();
+    let is_far = |v: &f32| v.abs() >= UNREACHED;
+    if !numbers.iter().any(is_far) {
+        return Ok(None);
+    }
+    let of = |near: fn(f32) -> f32, sign: fn(f32) -> f32| {
+        let each = numbers.iter().map(|&v| match is_far(&v) {
+            true => sign(v),
+            false => near(v),
+        });
+        Value::Constant(Constant::floats(far.shape.clone(), each.collect()))
+    };
+    let kept = of(|_| 1.0, |_| 0.0);
+    let near = two(call, builder, (Arithmetic::Mul, "within reach"), x, &kept)?;
+    Ok(Some((near, of(|v| v, f32::signum))))
 }
 
 /// Whether each element of a value is another number than 0.

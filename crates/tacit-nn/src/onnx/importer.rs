@@ -51,6 +51,8 @@ pub(super) struct Importer<'a> {
     pub opsets: Opsets,
     pub reader: Reader,
     pub options: &'a ImportOptions,
+    /// Whether PyTorch wrote it.
+    pub torch: bool,
 }
 
 impl<'a> Importer<'a> {
@@ -111,6 +113,7 @@ impl<'a> Importer<'a> {
     ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
         builder.whole = form != Form::Items;
+        builder.torch = self.torch;
         if let Form::Batch(items) = form {
             builder.items = Some(items);
         }

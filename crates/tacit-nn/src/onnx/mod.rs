@@ -16,6 +16,7 @@ mod constant;
 mod conv;
 mod einsum;
 mod element;
+mod empty;
 mod factors;
 mod fold;
 mod fourier;
@@ -65,6 +66,7 @@ mod turned;
 mod weighed;
 mod which;
 mod whole;
+mod wrapped;
 mod write;
 mod written;
 
@@ -269,9 +271,12 @@ fn read(
     let model =
         ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
     let opsets = Opsets::new(&model.opset_import).map_err(unusable)?;
+    let torch = model.producer_name == "pytorch";
     let graph = inline::inlined(model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
+    wrapped::unwrap(&mut graph);
+    empty::drop_parts(&mut graph);
     Importer {
         graph: &graph,
         opsets,
@@ -279,6 +284,7 @@ fn read(
             folder: folder.map(Path::to_path_buf),
         },
         options,
+        torch,
     }
     .run()
 }

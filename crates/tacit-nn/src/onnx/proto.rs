@@ -28,6 +28,8 @@ pub const EXTERNAL: i32 = 1;
 pub struct ModelProto {
     #[prost(int64, optional, tag = "1")]
     pub ir_version: Option<i64>,
+    #[prost(string, tag = "2")]
+    pub producer_name: String,
     #[prost(message, optional, tag = "7")]
     pub graph: Option<GraphProto>,
     #[prost(message, repeated, tag = "8")]

@@ -17,6 +17,8 @@ struct Axis {
     out: usize,
     /// How many places after stand for one before.
     scale: f64,
+    /// Places after as `align_corners` counts them.
+    aligned: f64,
     /// What part of the axis is taken, from 0 to 1.
     region: [f64; 2],
 }
@@ -26,7 +28,7 @@ pub(super) fn resize(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let (x, shape) = call.secret(0)?;
     let rank = shape.len() + usize::from(!call.whole);
     let axes = resized_axes(call, rank)?;
-    let all = sizes(call, &axes, shape)?;
+    let all = sizes(call, &axes, shape, builder.torch)?;
     let mut c = Composer::new(call, builder);
     let (mut id, mut now) = (x, shape.to_vec());
     for (along, axis) in all.iter().enumerate() {
@@ -53,8 +55,8 @@ fn resized_axes(call: &Call, rank: usize) -> Result<Vec<usize>, Fault> {
     }
 }
 
-/// The axes of an item, each as it is resized.
-fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Fault> {
+/// The axes of an item, each as it is resized; of a file that PyTorch wrote or another.
+fn sizes(call: &Call, axes: &[usize], shape: &[usize], torch: bool) -> Result<Vec<Axis>, Fault> {
     let batch = usize::from(!call.whole);
     let full: Vec<usize> = [&vec![1; batch][..], shape].concat();
     let spread = |given: Vec<f64>, neutral: f64| -> Result<Vec<f64>, Fault> {
@@ -132,10 +134,24 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Faul
             size: shape[i],
             out: out as usize,
             scale,
+            aligned: aligned(call, shape[i] as f64 * scale, out, torch)?,
             region: [region[0][i], region[1][i]],
         })
     };
     scales.into_iter().enumerate().map(axis).collect()
+}
+
+/// The places after as `align_corners` counts them, where a scale makes `exact` of an axis, of which `out` stay.
+/// PyTorch, whose exporters write scales, and onnxruntime count whole places; the standard's own program does not.
+fn aligned(call: &Call, exact: f64, out: f64, torch: bool) -> Result<f64, Fault> {
+    let mode = call.text("coordinate_transformation_mode", "half_pixel");
+    let is_whole = (exact - out).abs() < 1e-4;
+    if mode != "align_corners" || is_whole || torch {
+        return Ok(out);
+    }
+    unsupported(format!(
+        "it resizes an axis to {exact} places and aligns corners: of the last, which is a part, runtimes differ; give sizes instead of scales"
+    ))
 }
 
 /// The sizes asked for, all by one scale where the aspect ratio is kept.
@@ -197,8 +213,8 @@ impl Axis {
             }
             "pytorch_half_pixel" if out <= 1.0 => 0.0,
             "pytorch_half_pixel" => (o + 0.5) / scale - 0.5,
-            "align_corners" if scale * size <= 1.0 => 0.0,
-            "align_corners" => o * (size - 1.0) / (scale * size - 1.0),
+            "align_corners" if self.aligned <= 1.0 => 0.0,
+            "align_corners" => o * (size - 1.0) / (self.aligned - 1.0),
             "asymmetric" => o / scale,
             "tf_half_pixel_for_nn" => (o + 0.5) / scale,
             "tf_crop_and_resize" => {

@@ -105,6 +105,7 @@ fn two_classes(
             ));
         }
     };
+    let base = base + forest.always();
     let told = match forest.is_positive() {
         true => Second::Rest,
         false => Second::Mirrored,

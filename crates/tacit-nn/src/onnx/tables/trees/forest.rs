@@ -231,6 +231,16 @@ impl Forest {
             .all(|&(_, weight)| weight >= 0.0)
     }
 
+    /// What trees that are one leaf say together, of leaves that speak of one target: of every row the same.
+    pub(super) fn always(&self) -> f32 {
+        let of_leaf = |leaf: usize| self.leaves[leaf].iter().map(|&(_, weight)| weight);
+        let of_root = |root: &Child| match *root {
+            Child::Leaf(leaf) => Some(of_leaf(leaf)),
+            Child::Branch(_) => None,
+        };
+        self.roots.iter().filter_map(of_root).flatten().sum()
+    }
+
     /// Both columns of two classes, of leaves that speak of one.
     pub(super) fn of_two(&self, second: Second, base: f32) -> (Vec<f32>, Vec<f32>) {
         let sum = |leaf: &Vec<(usize, f32)>| leaf.iter().map(|&(_, weight)| weight).sum();

@@ -1,0 +1,157 @@
+"""Forms that exporters and converters write, which mean less than they say."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tacit
+
+NODE = helper.make_node
+RNG = np.random.default_rng(0)
+ROWS = 12
+TABLE = RNG.standard_normal((ROWS, 3)).astype(np.float32)
+TOKENS = RNG.integers(0, ROWS, (20, 4))
+
+
+def write(path, nodes, inputs, outputs, constants=(), *, producer=""):
+    """Writes a model of named inputs and outputs, each `(kind, shape)`."""
+    infos = [
+        [helper.make_tensor_value_info(name, kind, ["N", *shape]) for name, (kind, shape) in of]
+        for of in (inputs.items(), outputs.items())
+    ]
+    tensors = [numpy_helper.from_array(np.asarray(v), k) for k, v in dict(constants).items()]
+    graph = helper.make_graph(nodes, "test", *infos, tensors)
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8, producer_name=producer)
+    onnx.save(model, path)
+    return path
+
+
+def runtime(path, x):
+    return onnxruntime.InferenceSession(str(path)).run(None, {"x": x})
+
+
+def private(path, x, samples):
+    model = tacit.compile(path, samples=samples)
+    return model, tacit.local(protocol="clear").predict(model, x).outputs
+
+
+def from_the_end(form, kind):
+    """`x + ROWS` where `x` is below 0, else `x`, as Keras and its converter write it."""
+    less = [NODE("Cast", ["x"], ["f"], to=1), NODE("Less", ["f", "zero"], ["l"])]
+    wrapped = NODE("Add", ["x", "rows"], ["a"])
+    if form == "where":
+        return [*less, wrapped, NODE("Where", ["l", "a", "x"], ["i"])]
+    if form == "from 0 on":
+        ge = NODE("GreaterOrEqual", ["x", "none"], ["g"])
+        return [ge, NODE("Add", ["rows", "x"], ["a"]), NODE("Where", ["g", "x", "a"], ["i"])]
+    return [
+        *less, wrapped, NODE("Not", ["l"], ["n"]),
+        NODE("Cast", ["n"], ["kept"], to=kind), NODE("Mul", ["x", "kept"], ["one"]),
+        NODE("Cast", ["l"], ["turned"], to=kind), NODE("Mul", ["turned", "a"], ["other"]),
+        NODE("Add", ["other", "one"], ["i"]),
+    ]  # fmt: skip
+
+
+def embedding(path, form, kind, rows=ROWS):
+    whole = {TensorProto.INT32: np.int32, TensorProto.INT64: np.int64}[kind]
+    constants = {"w": TABLE, "rows": whole(rows), "none": whole(0), "zero": np.float32(0)}
+    nodes = [*from_the_end(form, kind), NODE("Gather", ["w", "i"], ["y"], axis=0)]
+    ends = {"x": (kind, [4])}, {"y": (TensorProto.FLOAT, [4, 3])}
+    return write(path, nodes, *ends, constants), TOKENS.astype(whole)
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT32, TensorProto.INT64])
+@pytest.mark.parametrize("form", ["where", "from 0 on", "products"])
+def test_tokens_that_the_file_counts_from_the_end(tmp_path, form, kind):
+    path, x = embedding(tmp_path / "m.onnx", form, kind)
+    model, found = private(path, x, x[:5])
+    assert not model.warnings
+    np.testing.assert_allclose(found["y"], runtime(path, x)[0], atol=1e-4)
+
+
+def test_what_is_added_to_tokens_is_not_dropped(tmp_path):
+    """Of another number of rows the sum is no count from the end."""
+    path, x = embedding(tmp_path / "m.onnx", "where", TensorProto.INT64, ROWS - 1)
+    with pytest.raises(tacit.TacitError, match="indices"):
+        private(path, x, x[:5])
+
+
+def trees(path, leaf):
+    """A stump and a tree that is one leaf, as xgboost and lightgbm write two classes."""
+    nodes = [("BRANCH_LT", 1, 2, 0, 0.5), ("LEAF", 0, 0, 0, 0), ("LEAF", 0, 0, 0, 0)]
+    nodes.append(("LEAF", 0, 0, 0, 0))
+    modes, ones, others, features, values = zip(*nodes, strict=True)
+    ensemble = NODE(
+        "TreeEnsembleClassifier", ["x"], ["label", "y"], domain="ai.onnx.ml",
+        nodes_treeids=[0, 0, 0, 1], nodes_nodeids=[0, 1, 2, 0], nodes_modes=modes,
+        nodes_truenodeids=ones, nodes_falsenodeids=others, nodes_featureids=features,
+        nodes_values=[float(v) for v in values], class_treeids=[0, 0, 1], class_nodeids=[1, 2, 0],
+        class_ids=[0, 0, 0], class_weights=[*leaf[:2], leaf[2]], classlabels_int64s=[0, 1],
+        post_transform="NONE",
+    )  # fmt: skip
+    outputs = {"label": (TensorProto.INT64, []), "y": (TensorProto.FLOAT, [2])}
+    return write(path, [ensemble], {"x": (TensorProto.FLOAT, [1])}, outputs)
+
+
+@pytest.mark.parametrize("weights", [(1.0, -1.0, -5.0), (1.0, -1.0, 0.25), (0.25, 0.5, 0.125)])
+def test_a_tree_of_one_leaf_counts(tmp_path, weights):
+    path = trees(tmp_path / "m.onnx", weights)
+    x = np.array([[0.0], [1.0], [2.0]], np.float32)
+    _, found = private(path, x, x)
+    labels, scores = runtime(path, x)
+    np.testing.assert_allclose(found["y"], scores, atol=1e-3)
+    assert (found["label"] == labels).all()
+
+
+def resized(path, producer):
+    """To 15.3 and 15.3 places, of which 15 stay."""
+    scales = {"s": np.array([1, 1, 1.7, 1.7], np.float32)}
+    aligned = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    nodes = [NODE("Resize", ["x", "", "s"], ["y"], **aligned)]
+    ends = {"x": (TensorProto.FLOAT, [1, 9, 9])}, {"y": (TensorProto.FLOAT, [1, 15, 15])}
+    return write(path, nodes, *ends, scales, producer=producer)
+
+
+def test_pytorch_aligns_corners_of_whole_places(tmp_path):
+    path = resized(tmp_path / "m.onnx", "pytorch")
+    x = RNG.standard_normal((4, 1, 9, 9)).astype(np.float32)
+    _, found = private(path, x, x)
+    np.testing.assert_allclose(found["y"], runtime(path, x)[0], atol=1e-3)
+
+
+def test_what_runtimes_read_in_two_ways_is_refused(tmp_path):
+    x = RNG.standard_normal((4, 1, 9, 9)).astype(np.float32)
+    with pytest.raises(tacit.TacitError, match="give sizes instead of scales"):
+        private(resized(tmp_path / "m.onnx", "another"), x, x)
+
+
+def test_a_roll_by_nothing(tmp_path):
+    """PyTorch's first exporter joins all to a slice of nothing."""
+    constants = {"0": np.array([0]), "end": np.array([2**63 - 1]), "axis": np.array([1])}
+    nodes = [
+        NODE("Slice", ["x", "0", "end", "axis"], ["all"]),
+        NODE("Slice", ["x", "0", "0", "axis"], ["nothing"]),
+        NODE("Concat", ["all", "nothing"], ["rolled"], axis=1),
+        NODE("Relu", ["rolled"], ["y"]),
+    ]
+    ends = {"x": (TensorProto.FLOAT, [6, 2])}, {"y": (TensorProto.FLOAT, [6, 2])}
+    path = write(tmp_path / "m.onnx", nodes, *ends, constants)
+    x = RNG.standard_normal((4, 6, 2)).astype(np.float32)
+    _, found = private(path, x, x)
+    np.testing.assert_allclose(found["y"], runtime(path, x)[0], atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"])
+def test_comparisons_with_what_no_number_reaches(tmp_path, kind):
+    """Bins of one edge, as scikit-learn's converter writes them, and the lowest floats of masks."""
+    largest = np.finfo(np.float32).max
+    constants = {"c": np.array([largest, 0.5, -largest, -np.inf, np.inf], np.float32)}
+    nodes = [NODE(kind, ["x", "c"], ["b"]), NODE("Cast", ["b"], ["y"], to=1)]
+    ends = {"x": (TensorProto.FLOAT, [5])}, {"y": (TensorProto.FLOAT, [5])}
+    path = write(tmp_path / "m.onnx", nodes, *ends, constants)
+    x = RNG.standard_normal((8, 5)).astype(np.float32)
+    _, found = private(path, x, x)
+    assert (np.round(found["y"], 3) == runtime(path, x)[0]).all()
