@@ -1,4 +1,4 @@
-"""How fast this machine runs a protocol, and what predictions took here: measured once, and kept."""
+"""How fast this machine runs a protocol, and what predictions took: measured once, and kept."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ mod model;
 mod random;
 mod replicated;
 mod ring;
+mod seals;
 mod shamir;
 pub mod tail;
 
@@ -179,24 +180,29 @@ impl Scheme {
     pub fn split(&self, values: &[i64]) -> Result<Vec<Vec<u8>>, Refusal> {
         self.check()?;
         self.check_range(values)?;
-        match *self {
-            Scheme::Replicated { bits } => replicated::split(bits, values),
+        let shares = match *self {
+            // Its components have salts that two parties hold already.
+            Scheme::Replicated { bits } => return replicated::split(bits, values),
             Scheme::Holders { bits } => {
                 let mut bodies = ring::split(bits, values, ring::width(bits))?;
                 bodies.push(Vec::new());
-                Ok(bodies)
+                bodies
             }
             Scheme::Pair { bits } => {
                 let bodies = ring::split(bits, values, size_of::<u64>())?;
                 let marked = |body: Vec<u8>| [&[bits as u8], &body[..]].concat();
-                Ok(bodies.into_iter().map(marked).collect())
+                bodies.into_iter().map(marked).collect()
             }
             Scheme::Shamir {
                 bits,
                 parties,
                 threshold,
-            } => shamir::split(bits, parties, threshold, values),
-        }
+            } => shamir::split(bits, parties, threshold, values)?,
+        };
+        let sealed = shares.into_iter().zip(seals::split(self.parties())?);
+        Ok(sealed
+            .map(|(share, seals)| [share, seals].concat())
+            .collect())
     }
 
     /// The numbers of which each party gave its answer. Answers that are redundant are compared.
@@ -230,10 +236,7 @@ impl Scheme {
 
     /// The bytes of a body with `n` numbers at a party.
     pub fn body_len(&self, party: usize, n: usize) -> usize {
-        match self {
-            Scheme::Replicated { .. } => self.answer_len(party, n) + 2 * SALT,
-            _ => self.answer_len(party, n),
-        }
+        self.answer_len(party, n) + self.secrets() * SALT
     }
 
     /// The bytes of a party's answer with `n` numbers.
@@ -247,17 +250,26 @@ impl Scheme {
         }
     }
 
+    /// How many secrets a body has beside its share.
+    fn secrets(&self) -> usize {
+        match self {
+            Scheme::Replicated { .. } => 2,
+            _ => self.parties() - 1,
+        }
+    }
+
     /// Whether a body of the right length holds words of the scheme, as `split` makes them.
     pub fn holds(&self, body: &[u8]) -> bool {
         match *self {
             Scheme::Replicated { .. } | Scheme::Holders { .. } => true,
             Scheme::Pair { bits } => {
-                let (mark, words) = body.split_at(body.len().min(1));
+                let (share, _) = self.unsealed(body);
+                let (mark, words) = share.split_at(share.len().min(1));
                 let words = ring::read(size_of::<u64>(), words);
                 mark == [bits as u8] && words.iter().all(|&word| ring::low(bits, word) == word)
             }
             Scheme::Shamir { bits, .. } => {
-                let words = ring::read(field::width(bits), body);
+                let words = ring::read(field::width(bits), self.unsealed(body).0);
                 words.iter().all(|&word| word < field::order(bits))
             }
         }
@@ -271,8 +283,23 @@ impl Scheme {
                 let (own, next) = body.split_at(body.len() / 2);
                 vec![(party, own), ((party + 1) % 3, next)]
             }
-            _ => Vec::new(),
+            _ => seals::of(self.parties(), party, self.unsealed(body).1),
         }
+    }
+
+    /// Which parts two parties hold, each with its number.
+    pub fn twice(&self) -> Vec<(usize, [usize; 2])> {
+        match self {
+            Scheme::Replicated { .. } => {
+                (0..3).map(|part| (part, [part, (part + 2) % 3])).collect()
+            }
+            _ => seals::pairs(self.parties()),
+        }
+    }
+
+    /// A body's share and its secrets, of what is shared so.
+    fn unsealed<'a>(&self, body: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        body.split_at(body.len().saturating_sub(self.secrets() * SALT))
     }
 
     /// The share within a body, without what is only compared.
@@ -284,7 +311,7 @@ impl Scheme {
                     .map(|part| part.get(SALT..).unwrap_or_default())
                     .concat()
             }
-            _ => body.to_vec(),
+            _ => self.unsealed(body).0.to_vec(),
         }
     }
 

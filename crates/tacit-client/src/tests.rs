@@ -57,6 +57,35 @@ fn what_is_shared_is_put_together() {
     }
 }
 
+/// Every two parties that can be told apart from a third hold a secret that is in no other body, and in no other
+/// request.
+#[test]
+fn two_parties_hold_what_tells_a_request_from_others() {
+    for scheme in schemes() {
+        let n = 5;
+        let [bodies, others] = [(); 2].map(|()| scheme.split(&vec![0; n]).expect("they fit"));
+        let part = |bodies: &[Vec<u8>], party: usize, part: usize| {
+            let common = scheme.common(party, &bodies[party]);
+            let mut found = common.into_iter().filter(|(number, _)| *number == part);
+            let first = found.next().map(|(_, bytes)| bytes.to_vec());
+            assert!(found.next().is_none(), "{scheme:?}");
+            first
+        };
+        let mut met = std::collections::HashSet::new();
+        for (number, holders) in scheme.twice() {
+            let [one, other] = holders.map(|party| part(&bodies, party, number));
+            assert!(one == other && one.as_ref().is_some_and(|bytes| bytes.len() >= SALT));
+            assert_ne!(one, part(&others, holders[0], number), "{scheme:?}");
+            assert!(met.insert(holders), "{scheme:?}");
+            for third in (0..scheme.parties()).filter(|party| !holders.contains(party)) {
+                assert_eq!(part(&bodies, third, number), None, "{scheme:?}");
+            }
+        }
+        let parties = scheme.parties();
+        assert_eq!(met.len(), parties * (parties - 1) / 2, "{scheme:?}");
+    }
+}
+
 /// Words that are none of the field, or of another width, would end a service for all.
 #[test]
 fn bodies_of_no_such_words_are_known() {
@@ -205,6 +234,8 @@ fn the_corrupt_together_do_not_find_the_numbers() {
     }
     let (bits, parties) = (61, 7);
     let short = shamir::split(bits, parties, 2, &values).expect("they fit");
+    let sealed = |share: &Vec<u8>| [&share[..], &vec![0; (parties - 1) * SALT]].concat();
+    let short: Vec<Vec<u8>> = short.iter().map(sealed).collect();
     let scheme = Scheme::Shamir {
         bits,
         parties,

@@ -42,6 +42,7 @@ pub fn agree(party: &mut Party, items: &[(&str, String)]) -> Result<(), NetError
             party: peer,
             ours: "well-formed".into(),
             theirs: "malformed".into(),
+            teller: None,
         })?;
         compare(us, items, peer, &theirs)?;
     }
@@ -61,6 +62,7 @@ fn compare(
             party,
             ours: ours.to_string(),
             theirs: printable(theirs),
+            teller: None,
         })
     };
     for (name, value) in ours {

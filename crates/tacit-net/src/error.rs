@@ -100,7 +100,7 @@ pub enum NetError {
         got: usize,
     },
     /// Two parties were started with different settings.
-    #[error("parties {} and {} differ in '{item}': {} here at party {us}, {} there at party {party}; give both the same and start again", us.min(party), us.max(party), ours, theirs)]
+    #[error("parties {} and {} differ in '{item}': {} here at party {us}, {} there at party {party}; {}", us.min(party), us.max(party), ours, theirs, remedy(*teller))]
     Disagreement {
         /// The name of the item.
         item: String,
@@ -112,6 +112,8 @@ pub enum NetError {
         ours: String,
         /// The value at the peer.
         theirs: String,
+        /// Of what a party said to both, that party: it said different things, or the peer lies about it.
+        teller: Option<usize>,
     },
     /// A setting that cannot be used.
     #[error("{what}: {why}")]
@@ -234,6 +236,16 @@ fn lost(party: usize, how: &Loss, at: (&str, &str), waited: Duration, why: &str)
         ),
         Loss::Stopped => format!("party {party} stopped: {why}"),
         Loss::Interrupted => format!("party {party} was interrupted"),
+    }
+}
+
+/// What to do about parties that differ.
+fn remedy(teller: Option<usize>) -> String {
+    match teller {
+        None => "give both the same and start again".into(),
+        Some(teller) => {
+            format!("party {teller} told them different things, or one of the two says so falsely")
+        }
     }
 }
 

@@ -135,6 +135,10 @@ pub(crate) trait Outbound: Send {
     fn close(&mut self, hurry: bool);
     /// Names the session of all that is sent from now on.
     fn begin(&mut self, _session: Session) {}
+    /// Messages that have not left this party yet, where that is known.
+    fn unsent(&self) -> usize {
+        0
+    }
     /// Waits until the peer has everything that was queued; says what went wrong otherwise.
     fn flushed(&mut self, until: Instant) -> Result<(), String>;
 }
@@ -165,6 +169,11 @@ impl Link {
             session,
             sequence: 0,
         }
+    }
+
+    /// Messages that have not left this party yet.
+    pub(crate) fn unsent(&self) -> usize {
+        self.out.unsent()
     }
 
     /// Names the session, once all parties are there.
@@ -252,6 +261,13 @@ impl Link {
     }
 }
 
+impl Drop for Link {
+    /// Whoever reads from the peer may wait for room that nobody makes any more; the way out waits for it to end.
+    fn drop(&mut self) {
+        self.queue.abandon();
+    }
+}
+
 /// Why no message came.
 pub(crate) enum Trouble {
     Missing(NoPart),
@@ -303,7 +319,60 @@ pub(crate) fn printable(words: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+    use std::thread::{self, JoinHandle};
+
     use super::*;
+
+    /// A way out that waits for what reads from the peer.
+    struct Waits(Option<JoinHandle<()>>);
+
+    impl Outbound for Waits {
+        fn send(&mut self, _: Parcel) -> Result<(), Gone> {
+            Ok(())
+        }
+        fn close(&mut self, _: bool) {}
+        fn flushed(&mut self, _: Instant) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            let _ = self.0.take().map(JoinHandle::join);
+        }
+    }
+
+    /// A peer that has sent as much as there is room for, and comes again: its first link goes.
+    #[test]
+    fn a_link_that_nobody_reads_can_be_dropped() {
+        let queue = Queue::new();
+        let part = || Part {
+            header: Header {
+                session: Session::default(),
+                sequence: 0,
+                tag: 0,
+                depth: 0,
+                len: 0,
+                more: false,
+                farewell: false,
+            },
+            payload: vec![0; 40 << 20],
+            due: None,
+        };
+        let read = queue.clone();
+        let reader = thread::spawn(move || while read.push_bounded(part()).is_ok() {});
+        let out = Box::new(Waits(Some(reader)));
+        let link = Link::new(out, queue, Session::default(), LinkModel::LOCAL);
+        let (done, dropped) = channel();
+        thread::spawn(move || {
+            drop(link);
+            let _ = done.send(());
+        });
+        dropped
+            .recv_timeout(Duration::from_secs(20))
+            .expect("it is dropped");
+    }
 
     #[test]
     fn what_is_said_survives_the_wire_and_anything_else_is_words() {

@@ -1,6 +1,7 @@
 //! One party's end of a run.
 
 mod cause;
+mod unsent;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! found out before anybody acts on what it said.
 
 use serde::{Deserialize, Serialize};
-use tacit_net::{Party, agree};
+use tacit_net::{NetError, Party, agree};
 
 use crate::Error;
 use crate::digest::hash;
@@ -15,7 +15,7 @@ const SLACK: usize = 4 << 20;
 pub(crate) struct Agreement<'p> {
     party: &'p mut Party,
     /// Who said what under which step, with the hash of the words.
-    heard: Vec<(String, String)>,
+    heard: Vec<(usize, String, String)>,
     /// A mutant that does not compare what it heard, to show that the tests bite.
     #[cfg(test)]
     pub(crate) forgets: bool,
@@ -93,10 +93,15 @@ impl<'p> Agreement<'p> {
         if self.forgets {
             return Ok(());
         }
-        let heard = self.heard.iter().map(|(name, hash)| (name.as_str(), hash));
-        let heard = heard.map(|(name, hash)| (name, hash.clone()));
+        let heard = self.heard.iter();
+        let heard = heard.map(|(_, name, hash)| (name.as_str(), hash.clone()));
         let all: Vec<_> = items.iter().cloned().chain(heard).collect();
-        Ok(agree(self.party, &all)?)
+        let mut agreed = agree(self.party, &all);
+        if let Err(NetError::Disagreement { item, teller, .. }) = &mut agreed {
+            let told = self.heard.iter().find(|(_, name, _)| name == item);
+            *teller = told.map(|(from, ..)| *from);
+        }
+        Ok(agreed?)
     }
 
     fn tell(&mut self, step: &'static str, words: &[u8]) -> Result<(), Error> {
@@ -109,7 +114,7 @@ impl<'p> Agreement<'p> {
 
     fn keep(&mut self, from: usize, step: &'static str, words: &[u8]) {
         let name = format!("the '{step}' that party {from} told");
-        self.heard.push((name, hash(words)));
+        self.heard.push((from, name, hash(words)));
     }
 }
 

@@ -61,8 +61,10 @@ fn answers_are_decoded_as_by_hand() {
 fn an_input_is_shared_and_an_answer_put_together() {
     let model = model(described()).expect("a model");
     let (items, bodies) = model.split(&[1.0, 2.0, 3.0, 1.0]).expect("it fits");
-    let answers: Vec<&[u8]> = bodies.iter().map(Vec::as_slice).collect();
     assert_eq!((items, bodies.len()), (1, 3));
+    let share = |body: &Vec<u8>| model.scheme().share(body);
+    let shares: Vec<Vec<u8>> = bodies.iter().map(share).collect();
+    let answers: Vec<&[u8]> = shares.iter().map(Vec::as_slice).collect();
     // As if the model gave its input: 16, 32, 48, 16 in eighths, and of the last two the larger.
     assert_eq!(model.join(items, &answers), Ok(vec![2.0, 4.0, 0.0]));
     assert!(model.join(2, &answers).is_err());

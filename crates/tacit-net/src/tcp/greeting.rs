@@ -262,6 +262,7 @@ impl Greeting<'_> {
                     party: self.peer,
                     ours: ours.to_string(),
                     theirs: theirs.to_string(),
+                    teller: None,
                 }));
             }
         }

@@ -183,6 +183,10 @@ impl Outbound for TcpOut {
         let _ = self.queue(Job::Close);
     }
 
+    fn unsent(&self) -> usize {
+        self.shared.waiting.load(Ordering::Acquire)
+    }
+
     /// The reader ends when the peer has read everything and closed its end too.
     fn flushed(&mut self, until: Instant) -> Result<(), String> {
         for ended in &self.ended {

@@ -1,6 +1,6 @@
 //! Whether a party may meet the others again after an error.
 
-use tacit_net::NetError;
+use tacit_net::{FrameFault, NetError};
 
 use crate::Error;
 
@@ -27,10 +27,21 @@ fn of_net(error: &NetError, ready: bool) -> Option<Vec<usize>> {
         NetError::Accused {
             party, suspects, ..
         } => Some(suspects.iter().chain([party]).copied().collect()),
+        // A party that comes again, or tells two others different nonces, makes links of two sessions: these two are
+        // not to blame for it.
+        NetError::Frame {
+            fault: FrameFault::ForeignSession,
+            ..
+        } if !ready => None,
         NetError::Frame { party, .. }
         | NetError::Step { party, .. }
         | NetError::Length { party, .. } => Some(vec![*party]),
-        NetError::Disagreement { party, .. } if ready => Some(vec![*party]),
+        NetError::Disagreement {
+            us, party, teller, ..
+        } if ready => {
+            let teller = teller.filter(|teller| teller != us && teller != party);
+            Some([*party].into_iter().chain(teller).collect())
+        }
         _ => None,
     }
 }
@@ -62,16 +73,42 @@ mod tests {
             suspects: vec![2],
         });
         assert_eq!(suspects(&accused, true), Some(vec![2, 0]));
-        let differs = Error::Net(NetError::Disagreement {
-            item: "batch".into(),
-            us: 0,
-            party: 2,
-            ours: "a".into(),
-            theirs: "b".into(),
-        });
-        assert_eq!(suspects(&differs, true), Some(vec![2]));
+        let differs = |teller| {
+            Error::Net(NetError::Disagreement {
+                item: "batch".into(),
+                us: 0,
+                party: 2,
+                ours: "a".into(),
+                theirs: "b".into(),
+                teller,
+            })
+        };
+        assert_eq!(suspects(&differs(None), true), Some(vec![2]));
+        // Either may lie of what a third told; of what this party told the other lies.
+        assert_eq!(suspects(&differs(Some(1)), true), Some(vec![2, 1]));
+        for known in [0, 2] {
+            assert_eq!(suspects(&differs(Some(known)), true), Some(vec![2]));
+        }
         // Before anything is served it is a config that differs.
-        assert_eq!(suspects(&differs, false), None);
+        assert_eq!(suspects(&differs(None), false), None);
+        let frame = |fault| {
+            Error::Net(NetError::Frame {
+                party: 1,
+                step: "meet",
+                layer: String::new(),
+                fault,
+            })
+        };
+        assert_eq!(
+            suspects(&frame(FrameFault::Truncated), false),
+            Some(vec![1])
+        );
+        assert_eq!(
+            suspects(&frame(FrameFault::ForeignSession), true),
+            Some(vec![1])
+        );
+        // Of links of two sessions a third party may be the cause.
+        assert_eq!(suspects(&frame(FrameFault::ForeignSession), false), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Party 0 leads. In every round it tells the others one word: that there is a batch, that it waits (or
 //! that other sessions work), or that it ends; while it waits each of the others answers whether it stays. Of a batch it proposes
 //! numbers and items of requests; every party says to all which of them it has, with hashes of what
-//! another holds, too; all compare all of this before any share is used. So a party that tells two others
+//! another holds, too (parts of the input, or secrets of its client); all compare all of this before any share is used. So a party that tells two others
 //! different batches is found out, and shares of a client that contradict each other are refused alone.
 
 use std::time::{Duration, Instant};
@@ -42,6 +42,8 @@ const ARRIVAL: Duration = Duration::from_millis(20);
 /// How long a request that another party lacks is proposed again, and after which pause.
 const GRACE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
+/// The most messages that a leader may not have taken when it says the next word.
+const UNSENT: usize = 64;
 /// The most bytes of a proposed batch.
 const MOST: usize = 1 << 20;
 
@@ -197,6 +199,7 @@ impl Rounds<'_> {
     }
 
     fn follow(&mut self, party: &mut Party) -> Result<Round, Error> {
+        party.wait_until_sent(LEADER, STEP, UNSENT)?;
         match &party.recv_at_most(LEADER, STEP, COMES.len())?[..] {
             COMES => self.agree(party, None),
             OVER => Ok(Round::Over),
@@ -219,7 +222,7 @@ impl Rounds<'_> {
     /// Agrees on a batch; the leader passes what it proposes.
     fn agree(&mut self, party: &mut Party, own: Option<Proposal>) -> Result<Round, Error> {
         self.number += 1;
-        let (us, parties) = (party.id(), party.parties());
+        let us = party.id();
         let mut agreement = Agreement::new(party);
         #[cfg(test)]
         {
@@ -263,7 +266,7 @@ impl Rounds<'_> {
         let mut batch = Vec::new();
         for (i, request) in proposed.iter().enumerate() {
             let words: Vec<&Held> = answers.iter().map(|a| &a.held[i]).collect();
-            match self.judge(&words, parties) {
+            match self.judge(&words) {
                 Verdict::Good => batch.push(request.id),
                 Verdict::Contradictory => self.queue.end(&request.id, Err(contradictory())),
                 Verdict::Missing(party) if request.last => {
@@ -303,21 +306,17 @@ impl Rounds<'_> {
         each.map(one).collect()
     }
 
-    /// Whether all have a request, and both holders of each part the same of it.
-    fn judge(&self, held: &[&Held], parties: usize) -> Verdict {
+    /// Whether all have a request, and of one client: both holders of each part the same of it.
+    fn judge(&self, held: &[&Held]) -> Verdict {
         if let Some(party) = held.iter().position(|held| !held.has) {
             return Verdict::Missing(party);
         }
-        let replicated = matches!(self.scheme, Scheme::Replicated { .. });
-        let same = (0..parties).filter(|_| replicated).all(|part| {
+        let same = self.scheme.twice().into_iter().all(|(part, holders)| {
             let of = |party: usize| {
-                held[party]
-                    .hashes
-                    .iter()
-                    .find(|(number, _)| *number == part)
+                let hashes = held.get(party)?.hashes.iter();
+                hashes.clone().find(|(number, _)| *number == part)
             };
-            let holders = [part, (part + parties - 1) % parties].map(of);
-            matches!(holders, [Some(one), Some(other)] if one == other)
+            matches!(holders.map(of), [Some(one), Some(other)] if one == other)
         });
         match same {
             true => Verdict::Good,

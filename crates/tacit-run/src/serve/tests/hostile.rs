@@ -58,6 +58,37 @@ fn contradictory_shares_are_refused_alone() {
     }
 }
 
+/// A client that knows the number of another's request, as a corrupt party may tell it, and is there first at one
+/// party or two: what belongs to two inputs is never computed together. A third party's own secrets do not help.
+#[test]
+fn shares_of_two_clients_are_not_mixed() {
+    for (protocol, edit) in [
+        ("falcon", same as fn(usize, String) -> String),
+        ("bicoptor", same),
+        ("shamir", same),
+    ] {
+        let parties = Parties::started(&format!("mixed-{protocol}"), protocol, edit);
+        let sharing = parties.sharing();
+        let x = pictures(1);
+        for (id, early) in [(10, 0), (11, 1), (12, 2)] {
+            let [bodies, others] = [(); 2].map(|()| sharing.split(given(&x)).expect("it fits").1);
+            for (party, service) in parties.services.iter().enumerate() {
+                let (client, body) = match party == early {
+                    true => ("eve", others[party].clone()),
+                    false => ("lab", bodies[party].clone()),
+                };
+                assert_eq!(service.submit(client, [id; 16], 1, body), Ok(()));
+            }
+            for answer in parties.answers(&[id; 16]) {
+                let refused = answer.expect_err("of two clients");
+                assert_eq!(refused.code, "inconsistent", "{protocol}");
+            }
+            assert_right(&parties.predicted(id + 100, &x), &x, protocol);
+        }
+        parties.drain(0);
+    }
+}
+
 /// A request that a party does not have, the leader or another, holds nobody up, and is refused.
 #[test]
 fn a_request_that_a_party_lacks_is_refused() {
