@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -138,7 +137,7 @@ class Desk:
             left.cancel()
             self._leave(asked.id, ticket)
             if not ticket.watchers and not waiting.done():
-                await asyncio.shield(self._forget(asked.id, ticket))
+                self._forget(asked.id, ticket)
             elif not ticket.watchers:
                 # The core keeps it, within a limit of bytes, for who asks again.
                 ticket.waiting = None
@@ -148,10 +147,12 @@ class Desk:
         self.takers.shutdown(wait=False, cancel_futures=True)
         self.waiters.shutdown(wait=False, cancel_futures=True)
 
-    async def _forget(self, request: bytes, ticket: Ticket) -> None:
-        """Frees the place of a request that nobody waits for; unless it had begun, it is free."""
-        freed = await self._on(self.takers, self.service.forget, request)
-        if freed and not ticket.watchers:
+    def _forget(self, request: bytes, ticket: Ticket) -> None:
+        """Frees the place of a request that nobody waits for; unless it had begun, it is free.
+
+        Without a thread: the same request, sent again meanwhile, would lose its place as well.
+        """
+        if self.service.forget(request):
             self._drop(request, ticket)
 
     def _ticket(self, client: Client, asked: Asked) -> Ticket:
@@ -170,7 +171,7 @@ class Desk:
         """The answer, or None once nobody waits for it any more."""
         while ticket.watchers:
             found = await self._on(self.waiters, self.service.answer, request, SLICE)
-            if found is not None and not _is_unknown(found):
+            if found is not None:
                 return found
         ticket.waiting = None
         return None
@@ -207,8 +208,3 @@ class Desk:
 
     async def _on(self, threads: ThreadPoolExecutor, function: Callable[..., T], *args: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(threads, function, *args)
-
-
-def _is_unknown(found: Answer) -> bool:
-    """Whether the core has no such request: it was forgotten, and may come again."""
-    return found[0] == "refused" and json.loads(found[1])["code"] == "unknown"
