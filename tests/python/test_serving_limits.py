@@ -1,5 +1,11 @@
 """What a client may send, how slowly and how much: beyond it, it is told or sent away."""
 
+import io
+import json
+import logging
+import resource
+import socket
+import ssl
 import time
 
 import httpx
@@ -8,7 +14,8 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from serving_fakes import wait_for
+from serving_fakes import parties, wait_for
+from test_serving_client import https_certificate
 from test_serving_http import (
     body,
     connected,
@@ -22,7 +29,9 @@ from test_serving_http import (
 )
 
 from tacit.serving import wire
-from tacit.serving.limits import Room
+from tacit.serving.door import Door, descriptors
+from tacit.serving.limits import Limits, Room
+from tacit.serving.log import SAME_S, Handler, Log
 from tacit.serving.refusals import Refusal
 
 
@@ -147,3 +156,80 @@ def test_connections_of_one_address_are_counted(one):
         for each in held:
             each.close()
     wait_for(lambda: not one.server.server_state.connections)
+
+
+def test_connections_are_counted_before_they_begin_tls(tmp_path):
+    """Whoever begins none takes no more places than others, and gives them back."""
+    own, key = https_certificate(tmp_path)
+    more = {"certificate": str(own), "key": str(key), "quick": {"per_address": 8}}
+    with parties(tmp_path, **more) as (running, _):
+        held = [connected(running[0]) for _ in range(12)]
+        assert sum(ended(each, 0.5) for each in held) == 4
+        for each in held:
+            each.close()
+        url, trust = f"https://localhost:{running[0].port}", ssl.create_default_context(cafile=own)
+        with httpx.Client(transport=httpx.HTTPTransport(verify=trust, retries=5)) as client:
+            assert client.get(f"{url}/v2/health/live").status_code == 200
+
+
+def test_a_place_is_freed_with_its_connection():
+    """Also where nobody closes it."""
+    limits = Limits(connections=3, per_address=2)
+    with Door(socket.create_server(("127.0.0.1", 0)), limits, 9) as door:
+        others = [socket.create_connection(door.getsockname()) for _ in range(5)]
+        first, second = (door.accept()[0] for _ in range(2))
+        with pytest.raises(ConnectionAbortedError):
+            door.accept()
+        assert others[2].recv(1) == b""
+        first.close()
+        first.close()
+        third = door.accept()[0]
+        assert door.addresses == {"127.0.0.1": 2}
+        del third
+        second.detach()
+        del second
+        assert not door.addresses
+        # So few descriptors are there.
+        door.most = 0
+        with pytest.raises(ConnectionAbortedError):
+            door.accept()
+        for each in others:
+            each.close()
+
+
+def test_a_service_lets_itself_have_descriptors():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, before[1]))
+        assert descriptors(600) == 600 and descriptors(400) == 600
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (600, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_what_libraries_log_is_one_line_a_minute():
+    """A stranger may be the cause of it."""
+    written, now = io.StringIO(), [0.0]
+    logger = logging.Logger("asyncio")
+    logger.addHandler(Handler(Log("json", stream=written), lambda: now[0]))
+
+    def full():
+        try:
+            raise OSError(24, "a path")
+        except OSError:
+            logger.exception("out of system resource\nsocket: <socket>")
+
+    for _ in range(3):
+        full()
+    now[0] = SAME_S
+    full()
+    logger.warning("another")
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert [line["event"] for line in lines] == ["out of system resource"] * 2 + ["another"]
+    assert [line.get("more") for line in lines] == [None, 2, None]
+    assert "path" not in written.getvalue() and lines[0]["exception"] == "OSError"
+
+
+def test_asyncio_logs_into_the_log_of_the_service(one):
+    logger = logging.getLogger("asyncio")
+    assert any(isinstance(each, Handler) for each in logger.handlers) and not logger.propagate

@@ -1,11 +1,10 @@
-"""Connections that say nothing, or too slowly, or are too many."""
+"""Connections that say nothing, or too slowly."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import socket
-from collections import Counter
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -19,41 +18,27 @@ def guarded(limits: Limits) -> type[H11Protocol]:
     uvicorn itself lets a client take as long as it likes for the head of a request, for the rest
     of a body that nobody reads any more, and to take its answer.
     """
-    addresses: Counter[str] = Counter()
 
     class Guarded(H11Protocol):
         """One connection."""
 
         head: asyncio.TimerHandle | None = None
         taking: asyncio.TimerHandle | None = None
-        address: str | None = None
 
         def connection_made(self, transport: Any) -> None:
-            """Counts it, and gives it its time."""
+            """Gives it its time."""
             super().connection_made(transport)
-            peer = transport.get_extra_info("peername")
-            self.address = str(peer[0]) if peer else ""
             shown = fingerprint(transport)
             self.app_state = {**self.app_state, "certificate": shown}
-            addresses[self.address] += 1
-            many = len(self.connections) > limits.connections
-            if many or addresses[self.address] > limits.per_address:
-                transport.abort()
-                return
             # asyncio does so only for sockets that name their protocol; else answers wait 40 ms.
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.head = self.loop.call_later(limits.head_s, self.end)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Frees its place."""
+            """Stops its clocks."""
             self.still()
             if self.taking is not None:
                 self.taking.cancel()
-            if self.address is not None:
-                addresses[self.address] -= 1
-                if not addresses[self.address]:
-                    del addresses[self.address]
-                self.address = None
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:

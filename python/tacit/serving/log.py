@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 import sys
 import threading
+import time
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, TextIO
 
 LEVELS = ("debug", "info", "warn", "error", "off")
+SAME_S = 60.0
+"""Seconds in which a library's words have one line."""
+DIFFERENT = 256
+"""Words of libraries that are remembered."""
 PLAIN = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
@@ -64,18 +71,37 @@ class Log:
 
 
 class Handler(logging.Handler):
-    """Takes what libraries log into the same log, from warnings on."""
+    """Takes what libraries log into the same log, from warnings on.
 
-    def __init__(self, log: Log):
+    The same has one line a minute, whatever a stranger does to cause it; `more` says how often it
+    was left out before.
+    """
+
+    def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic):
         super().__init__(logging.WARNING)
-        self.log = log
+        self.log, self.clock = log, clock
+        self.said: dict[tuple[str, str | None], tuple[float, int]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a record of the standard library's kind; of an exception its type alone."""
+        """Writes the first line of a record; of an exception its type alone."""
+        words = record.getMessage().strip().partition("\n")[0]
         kind = record.exc_info[0] if record.exc_info else None
-        level = "error" if record.levelno >= logging.ERROR else "warn"
         name = kind.__name__ if kind else None
-        self.log.say(level, record.getMessage().strip(), source=record.name, exception=name)
+        more = self._more((words, name))
+        if more is not None:
+            level = "error" if record.levelno >= logging.ERROR else "warn"
+            self.log.say(level, words, source=record.name, exception=name, more=more or None)
+
+    def _more(self, what: tuple[str, str | None]) -> int | None:
+        """How often this was left out before it has its line; None: it has none, and is counted."""
+        moment, (since, more) = self.clock(), self.said.get(what, (-math.inf, 0))
+        if moment < since + SAME_S:
+            self.said[what] = since, more + 1
+            return None
+        if len(self.said) >= DIFFERENT:
+            self.said.clear()
+        self.said[what] = moment, 0
+        return more
 
 
 def _word(value: Any) -> str:

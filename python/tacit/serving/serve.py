@@ -28,6 +28,7 @@ from .audit import Audit, signer_of
 from .budgets import Budgets, beside
 from .clients import clients_of
 from .desk import Desk
+from .door import BESIDE, Door, descriptors
 from .guard import guarded
 from .host import Host, Served
 from .hours import Hours
@@ -44,7 +45,7 @@ from .service import Service, make_service, read_config
 from .tokens import tokens_of
 from .tracing import traces_of
 
-HANDSHAKE_S = 10.0
+HANDSHAKE_S = 5.0
 """Seconds for the handshake of TLS."""
 GRACE_S = 5.0
 """Seconds that models which are not ready have to end, and connections at the end."""
@@ -292,8 +293,9 @@ class Server(uvicorn.Server):
 def server_of(party: Party) -> Server:
     """The HTTP server of a party."""
     service, limits = party.config["service"], party.host.limits
-    logger = logging.getLogger("uvicorn")
-    logger.handlers, logger.propagate = [Handler(party.log)], False
+    for name in ("uvicorn", "asyncio"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [Handler(party.log)], False
     config = uvicorn.Config(
         make_app(party.host),
         host=host_of(service["listen"]),
@@ -318,7 +320,7 @@ def server_of(party: Party) -> Server:
 async def serve(party: Party, *, signals: bool = True, server: Server | None = None) -> None:
     """Serves until a signal, or until the server is told to end."""
     server = server or server_of(party)
-    listener = bound(party.config["service"]["listen"], server.config.backlog)
+    listener = door_of(party, server.config.backlog)
     party.start()
     stopping: list[asyncio.Task[None]] = []
     reloads: set[asyncio.Task[None]] = set()
@@ -372,12 +374,19 @@ async def look_daily(party: Party) -> None:
             party.look_at_certificates(warn=hour == 24)
 
 
-def bound(address: str, backlog: int) -> socket.socket:
-    """A socket that listens to clients."""
+def door_of(party: Party, backlog: int) -> Door:
+    """A socket that listens to clients, and lets in as many as there are descriptors for."""
+    address, limits = party.config["service"]["listen"], party.host.limits
     try:
-        return listening(address, backlog)
+        listener = listening(address, backlog)
     except OSError as error:
         raise TacitError(f"service.listen: {address}: {error.strerror or error}") from None
+    wanted = limits.connections + BESIDE
+    had = descriptors(wanted)
+    if had < wanted:
+        told = f"fewer files may be open than the {wanted} that this service wants (ulimit -n)"
+        party.log.warn(told, files=had)
+    return Door(listener, limits, max(had - BESIDE, 1))
 
 
 def facts_of(described: bytes | None) -> dict[str, Any]:
