@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 
 from .console import out
+from .visible import visible
 
 
 def add_cert(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -31,4 +32,4 @@ def cert(args: argparse.Namespace) -> None:
     from .operating import rotation  # noqa: PLC0415
 
     for line in rotation.act(args):
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(visible(line), markup=False, soft_wrap=True)

@@ -201,11 +201,28 @@ def test_another_digest_than_the_one_that_was_meant(homes, offer, capsys):
 
 def test_a_file_of_approvals_that_cannot_be_read(homes, offer, capsys):
     path = homes[1] / "approved.json"
-    for text in ("", "{}", '{"models": [1]}', '{"models": [{"name": "digits"}]}'):
+    texts = ("", "{}", '{"models": [1]}', '{"models": [{"name": "digits"}]}', "[" * 100_000)
+    for text in texts:
         path.write_text(text)
         assert approve(homes[1], "--yes") == 2
         assert "no file of approvals" in said(capsys)
         assert path.read_text() == text
+
+
+def test_names_of_an_owner_do_nothing_to_what_is_shown(monkeypatch, tmp_path, capsys):
+    """They could turn a line, or make another one, and so hide what is to be approved."""
+    layer = {"name": "fc\u202e\u2028  digest 00\u2066x\u200b\x1b[2J\n\x9b", "op": "Gemm"}
+    plan = {"ring_bits": 64, "fraction_bits": 12, "layers": []}
+    same = dict.fromkeys(("protocol", "security", "reveal", "digest", "commitment"), "a\u2067b")
+    offer = {"name": "m", "version": "1", "owner": 0, **same}
+    now, before = {**offer, "plan": {**plan, "layers": [layer]}}, {**offer, "plan": plan}
+    offered = Offered("serve.toml", tmp_path / "approved.json", now, before)
+    monkeypatch.setattr(Offered, "of", lambda *_: offered)
+    assert main(["approve", "m", "--config", "serve.toml"]) == 0
+    said = capsys.readouterr().out
+    assert all(line.isprintable() for line in said.split("\n"))
+    told = "layer fc\\u202e\\u2028  digest 00\\u2066x\\u200b\\x1b[2J\\n\\x9b: none -> Gemm"
+    assert told in said and "reveal       a\\u2067b" in said
 
 
 def test_the_owner_approves_what_its_own_file_makes(homes):

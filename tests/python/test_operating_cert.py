@@ -189,6 +189,18 @@ def test_a_file_that_is_no_certificate(parties, capsys):
         assert told in said and "/proc/" not in said
 
 
+def test_a_name_of_another_party_does_nothing_to_what_is_shown(tmp_path, capsys):
+    from test_serving_identity import certificate
+
+    certificate(tmp_path, "a\u202e\u2028\u2066\u200bb")
+    (path,) = [path for path in tmp_path.iterdir() if not path.stem.endswith("-key")]
+    path.rename(tmp_path / "odd.pem")
+    assert cert("show", tmp_path / "odd.pem") == 0
+    said = capsys.readouterr().out
+    assert all(line.isprintable() for line in said.split("\n"))
+    assert "name         a\\u202e\\u2028\\u2066\\u200bb" in said
+
+
 def test_files_are_replaced_whole(tmp_path):
     """Not through a link, and not over a file that somebody has put beside it."""
     path, elsewhere = tmp_path / "a.pem", tmp_path / "elsewhere"

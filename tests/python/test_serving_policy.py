@@ -211,7 +211,19 @@ def test_another_period_gives_no_new_budget(tmp_path):
 
 def test_a_file_of_budgets_that_cannot_be_read(tmp_path):
     path = tmp_path / "b.json"
-    for text in ("", "[]", "{}", '{"parts": 32, "clients": {"a": 1}}'):
+    spent = [
+        ("60", '{"1": -5}'),
+        ("60", '{"1": Infinity}'),
+        ("60", '{"1": NaN}'),
+        ("60", f'{{"{"9" * 400}": 1}}'),
+        ("1e400", "{}"),
+        ("NaN", "{}"),
+        ("0", "{}"),
+        ("-60", "{}"),
+    ]
+    clients = [f'{{"a": {{"period_s": {period}, "spent": {slots}}}}}' for period, slots in spent]
+    texts = [f'{{"parts": 32, "clients": {each}}}' for each in (*clients, '{"a": 1}')]
+    for text in ("", "[]", "{}", "[" * 100_000, *texts):
         path.write_text(text)
         with pytest.raises(TacitError, match="move it away"):
             Budgets(path)

@@ -185,7 +185,7 @@ def approvals(path: Path) -> list[dict[str, Any]]:
         return models
     except FileNotFoundError:
         return []
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         told = f"{path} is no file of approvals; move it away, and approve anew"
         raise FileError(told, source=str(path)) from None
 

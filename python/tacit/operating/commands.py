@@ -12,6 +12,7 @@ from rich.markup import escape
 from .. import outputs
 from ..arguments import real
 from ..console import out
+from ..visible import visible
 from .approve import Offered
 from .doctor import WAIT_S, examine
 from .findings import COLOURS, Finding, worst
@@ -48,9 +49,9 @@ def doctor(args: argparse.Namespace) -> int:
     for each in examine(path, args.wait, models=not args.no_models):
         found.append(each)
         colour = COLOURS[each.level]
-        out.print(f"[{colour}]{each.level:>7}[/]  {escape(each.words)}", soft_wrap=True)
+        out.print(f"[{colour}]{each.level:>7}[/]  {escape(visible(each.words))}", soft_wrap=True)
         if each.do:
-            out.print(f"         do: {each.do}", markup=False, soft_wrap=True)
+            out.print(f"         do: {visible(each.do)}", markup=False, soft_wrap=True)
     told = {"worst": worst(found), "findings": [each.told() for each in found]}
     outputs.write([(args.json, json.dumps(told, indent=2) + "\n")])
     return CODE if worst(found) == "error" else 0
@@ -61,7 +62,7 @@ def approve(args: argparse.Namespace) -> None:
     outputs.check([args.json], [args.config])
     offered = Offered.of(str(Path(args.config).resolve()), args.model, args.model_version)
     for line in offered.shown():
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(visible(line), markup=False, soft_wrap=True)
     outputs.write([(args.json, json.dumps(offered.told(), indent=2) + "\n")])
     for line in offered.approve(args.digest, args.commitment, yes=args.yes):
-        out.print(line, markup=False, soft_wrap=True)
+        out.print(visible(line), markup=False, soft_wrap=True)

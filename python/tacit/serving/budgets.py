@@ -16,6 +16,18 @@ from ..errors import FileError
 PARTS = 32
 """A period has so many parts; a query counts until the part that it fell into is over for good."""
 
+MOST_SLOT = 1 << 62
+"""Parts of periods since 1970 are fewer."""
+UNREADABLE = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+"""What a file that holds no budgets may raise."""
+
 
 def own(path: str, flags: int) -> int:
     """Opens a file that only its owner reads; a link that somebody put there is not followed."""
@@ -147,17 +159,27 @@ class Budgets:
                 raise ValueError
             for name, told in read["clients"].items():
                 slots = {int(slot): int(count) for slot, count in told["spent"].items()}
-                self.periods[name] = float(told["period_s"])
+                period = float(told["period_s"])
+                _check(slots, period)
+                self.periods[name] = period
                 self.spent[name] = slots
                 self.written[name] = dict(slots)
         except FileNotFoundError:
             return
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except UNREADABLE:
             told = (
                 f"{self.path} does not hold the budgets of clients; to give all of them their "
                 "whole budget again, move it away"
             )
             raise FileError(told, source=str(self.path)) from None
+
+
+def _check(slots: Mapping[int, int], period: float) -> None:
+    """Refuses what no client can have spent: it would give a budget anew, or none any more."""
+    if not 0 < period < math.inf:
+        raise ValueError("no period")
+    if any(count < 0 or abs(slot) > MOST_SLOT for slot, count in slots.items()):
+        raise ValueError("no count of queries")
 
 
 def sync_folder(folder: Path) -> None:

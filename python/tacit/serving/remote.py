@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from ..errors import ServiceError
+from ..visible import visible
 from .policy import is_loopback
 from .tracing import sent_parent
 from .wire import LENGTH, Answered, Asked, WireError, read_answer, request_body
@@ -158,7 +159,7 @@ class Remote:
         """The error of a refusal that passes, and after how long; what does not pass is raised."""
         try:
             told: Any = json.loads(reply.body)
-            code, words = _shown(told["code"])[:40], _shown(told["error"])[:1000]
+            code, words = visible(told["code"])[:40], visible(told["error"])[:1000]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self._strange(f"it answered with status {reply.status}") from None
         whole = f"{self.url} refuses: {words}"
@@ -204,12 +205,6 @@ def _is_final(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _shown(told: Any) -> str:
-    """A party's words, of which a terminal takes none as its own."""
-    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(told))
-    return "".join(shown)
 
 
 def _seconds(told: Any) -> float | None:
