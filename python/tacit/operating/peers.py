@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
+from queue import Empty, SimpleQueue
 
 from .._tacit import TacitError, __version__
 from .echo import Met, Unmet, answer, dial, greet
@@ -28,6 +29,8 @@ from .ports import listening
 PAUSE = 0.3
 CLOCK_S = 60.0
 """How far clocks may be apart: certificates are valid from an hour before they are made."""
+HTTP_S = 5.0
+"""Seconds to ask a service whether it lives."""
 MOST_ANSWER = 1000
 """Bytes that a service answers when it is asked whether it lives."""
 AT_ONCE = 64
@@ -229,22 +232,37 @@ def clock(peer: Peer, ahead: float, within: float, **facts: int) -> Finding:
     return warning("clock", words, do, ahead_s=ahead, **facts)
 
 
-def over_http(http: str) -> tuple[float, float | None] | None:
+def over_http(http: str, seconds: float = HTTP_S) -> tuple[float, float | None] | None:
     """Seconds of a round trip to a service, and how far its clock is ahead; None if none is there.
+
+    None as well if it takes too long: what drips never runs into the time that one read has.
+    """
+    found: SimpleQueue[tuple[float, float | None] | None] = SimpleQueue()
+    threading.Thread(target=lambda: found.put(_asked(http, seconds)), daemon=True).start()
+    try:
+        return found.get(timeout=seconds)
+    except Empty:
+        return None
+
+
+def _asked(http: str, seconds: float) -> tuple[float, float | None] | None:
+    """Asks a service whether it lives; nobody else, wherever it sends whom it answers.
 
     Its certificate is not checked, since nothing is told or believed but its time.
     """
     url = http if "://" in http else f"https://{http}"
     unchecked = ssl.create_default_context()
     unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=unchecked)
-    )
+    opener = urllib.request.OpenerDirector()
+    opener.add_handler(urllib.request.HTTPHandler())
+    opener.add_handler(urllib.request.HTTPSHandler(context=unchecked))
+    opener.add_handler(urllib.request.UnknownHandler())
     before = time.time()
     try:
-        with opener.open(f"{url.rstrip('/')}/v2/health/live", timeout=5) as answered:
+        with opener.open(f"{url.rstrip('/')}/v2/health/live", timeout=seconds) as answered:
             after, date = time.time(), answered.headers.get("date")
-            if json.loads(answered.read(MOST_ANSWER)) != {"live": True}:
+            told = json.loads(answered.read(MOST_ANSWER))
+            if answered.status != 200 or told != {"live": True}:
                 return None
     except (OSError, ValueError, RecursionError, HTTPException):
         return None
