@@ -238,7 +238,7 @@ class Client:
                 party.describe(model, version, deadline) for party in self.parties
             )
             try:
-                found = await asyncio.to_thread(agree, self.names, said)
+                found = await self._agreed(said, deadline)
                 break
             except ApartError:
                 if self.loop.time() + pause > deadline:
@@ -249,6 +249,15 @@ class Client:
             raise ServiceError("the parties describe another model than the one asked for")
         self.known[model, version] = found
         return found
+
+    async def _agreed(self, said: Sequence[bytes], deadline: float) -> Agreed:
+        """What all parties say alike, read by a thread: a party may say much in few bytes."""
+        reading = asyncio.to_thread(agree, self.names, said)
+        try:
+            return await asyncio.wait_for(reading, max(deadline - self.loop.time(), 0.001))
+        except asyncio.TimeoutError:
+            told = "what the parties say of the model was not read in time"
+            raise ServiceError(told, code="timeout") from None
 
     def _check_digest(self, agreed: Agreed, digest: str | None) -> None:
         if digest is not None and agreed.told["digest"] != digest:

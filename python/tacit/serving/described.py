@@ -113,9 +113,10 @@ def agree(parties: Sequence[str], said: Sequence[bytes]) -> Agreed:
     parties
         What the parties are called.
     said
-        What each says, as JSON.
+        What each answers when it is asked for the model.
     """
-    all_told = [_read(name, each) for name, each in zip(parties, said, strict=True)]
+    whole = [_parameters(name, each) for name, each in zip(parties, said, strict=True)]
+    all_told = [_read(name, each) for name, each in zip(parties, whole, strict=True)]
     first = all_told[0]
     for name, told in zip(parties[1:], all_told[1:], strict=True):
         for key in SAME:
@@ -140,16 +141,28 @@ def agree(parties: Sequence[str], said: Sequence[bytes]) -> Agreed:
         raise ApartError("the parties have not met anew all yet; try again", code="not-ready")
     most = min(told["max_items"] for told in all_told)
     item = max(told["max_body"] // told["max_items"] for told in all_told)
-    return Agreed(first, numbers, make_sharing(said[numbers.index(0)]), most, item)
+    sharing = make_sharing(json.dumps(whole[numbers.index(0)]).encode())
+    return Agreed(first, numbers, sharing, most, item)
 
 
-def _read(party: str, said: bytes) -> dict[str, Any]:
+def _parameters(party: str, said: bytes) -> Any:
+    """What one party's answer has for its clients, as it is; no answer is read twice."""
+    try:
+        return json.loads(said)["parameters"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _malformed(party) from None
+
+
+def _malformed(party: str) -> ServiceError:
+    why = f"{party} does not describe the model as a service of Tacit does"
+    return ServiceError(why, address=party, code="malformed")
+
+
+def _read(party: str, told: Any) -> dict[str, Any]:
     """What one party says, checked as far as it is used here."""
-    told: Any = None
     held: dict[str, Any] = {}
     body = 0
     try:
-        told = json.loads(said)
         held = {**{key: told[key] for key in (*SAME, "session")}, "party": told["party"]}
         whole = (told["party"], told["parties"], told["max_items"])
         body = told["max_body"]
@@ -166,8 +179,7 @@ def _read(party: str, said: bytes) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         fits = False
     if not fits:
-        why = f"{party} does not describe the model as a service of Tacit does"
-        raise ServiceError(why, address=party, code="malformed")
+        raise _malformed(party)
     return {**held, "max_items": told["max_items"], "max_body": body}
 
 

@@ -1,0 +1,93 @@
+"""What a party says of a model may be anything: a client reads little of it, once, and in time."""
+
+import asyncio
+import json
+import ssl
+import threading
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+pytest.importorskip("httpx")
+
+import httpx
+import numpy as np
+from serving_fakes import WEIGHTS, FakeSharing, World, parties
+
+import tacit
+from tacit import ServiceError
+from tacit.serving import client, described, remote, wire
+
+X = np.ones((2, 4), np.float32)
+
+
+@pytest.fixture(autouse=True)
+def shares_by_adding(monkeypatch):
+    monkeypatch.setattr(described, "make_sharing", FakeSharing)
+
+
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory):
+    with parties(tmp_path_factory.mktemp("described")) as (running, _):
+        yield [one.url for one in running]
+
+
+def test_each_answer_is_read_once_and_beside_the_other_requests(urls, monkeypatch):
+    readers, loads = [], json.loads
+
+    def noted(text, *given, **more):
+        if isinstance(text, bytes) and b'"parameters"' in text:
+            readers.append(threading.current_thread().name)
+        return loads(text, *given, **more)
+
+    monkeypatch.setattr(json, "loads", noted)
+    with tacit.connect(urls, timeout=4) as service:
+        for _ in range(2):
+            np.testing.assert_allclose(service.predict("digits", X).output, X @ WEIGHTS, rtol=1e-5)
+    assert len(readers) == 3 and "tacit" not in readers
+
+
+def test_reading_ends_with_the_timeout(urls, monkeypatch):
+    goes_on = threading.Event()
+    monkeypatch.setattr(client, "agree", lambda *_: goes_on.wait(20))
+    with tacit.connect(urls, timeout=0.5) as service:
+        try:
+            with pytest.raises(ServiceError, match="in time") as caught:
+                service.predict("digits", X)
+            assert caught.value.code == "timeout" and not goes_on.is_set()
+            assert service.models() == ["digits"]
+        finally:
+            goes_on.set()
+
+
+def test_the_largest_description_fits():
+    """As many layers as a plan may have, each with the longest name, beside an input of texts."""
+    texts = {"known": [f"{place:020}" for place in range(1 << 16)], "others": False}
+    layer = {"name": "n" * 256, "op": {"kind": "linear"}, "rest": "x" * 230}
+    told = World().described(0)
+    told["inputs"][0]["texts"] = texts
+    told["plan"] = {"layers": [layer] * 10_000, "inputs": [{"texts": texts}]}
+    answer = json.dumps({"parameters": told}, separators=(",", ":"))
+    assert len(answer) < remote.MOST_TOLD
+
+
+def test_a_refusal_has_few_words():
+    """It is read at once: what an answer may have is more."""
+
+    async def large():
+        yield b"[" + b"[]," * 30_000 + b"[]]"
+
+    party = remote.Remote("http://127.0.0.1:9", None, ssl.create_default_context())
+    answers = httpx.MockTransport(lambda _: httpx.Response(503, content=large()))
+    party.http = httpx.AsyncClient(transport=answers, base_url=party.url)
+
+    async def ask():
+        try:
+            deadline = asyncio.get_running_loop().time() + 4
+            await party.infer("m", "1", wire.Asked(bytes(16), 1, "ab", b""), deadline, 1 << 20)
+        finally:
+            await party.close()
+
+    with pytest.raises(ServiceError, match="more than 65536 bytes"):
+        asyncio.run(ask())
