@@ -85,7 +85,7 @@ class Envelope:
         begun = time.monotonic()
         sending = Sending(self, state, send, begun)
         try:
-            refusal = self.door(headers)
+            refusal = self.door(headers) or self.ended(own.get("ends"))
             if refusal is not None:
                 state["close"] = True
                 await _respond(refusal, state)(scope, receive, sending)
@@ -114,6 +114,13 @@ class Envelope:
         if not self.host.open_names and not is_loopback(bare):
             return Refusal("wrong-host", "this party is reached by 127.0.0.1 or localhost alone")
         return None
+
+    def ended(self, ends: float | None) -> Refusal | None:
+        """Refuses a kept connection whose certificate has ended since; TLS looked at it once."""
+        if ends is None or self.host.policy.clock() < ends:
+            return None
+        told = "the certificate of this connection has ended; connect with a new one"
+        return Refusal("unknown-client", told)
 
     def failed(self, error: Exception, state: dict[str, Any]) -> None:
         """Notes an error of the program: its kind and place, none of its words."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import socket
+import ssl
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -28,8 +29,8 @@ def guarded(limits: Limits) -> type[H11Protocol]:
         def connection_made(self, transport: Any) -> None:
             """Gives it its time."""
             super().connection_made(transport)
-            shown = fingerprint(transport)
-            self.app_state = {**self.app_state, "certificate": shown}
+            shown, ends = certificate(transport)
+            self.app_state = {**self.app_state, "certificate": shown, "ends": ends}
             # asyncio does so only for sockets that name their protocol; else answers wait 40 ms.
             transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.head = self.loop.call_later(limits.head_s, self.end)
@@ -82,8 +83,15 @@ def guarded(limits: Limits) -> type[H11Protocol]:
     return Guarded
 
 
-def fingerprint(transport: Any) -> str | None:
-    """That of the certificate which a client showed; TLS has checked that it has its key."""
+def certificate(transport: Any) -> tuple[str | None, float | None]:
+    """The fingerprint of the certificate that a client showed, and when it ends.
+
+    TLS has checked that the client has its key, and that it holds by now.
+    """
     tls = transport.get_extra_info("ssl_object")
     shown = tls.getpeercert(binary_form=True) if tls is not None else None
-    return hashlib.sha256(shown).hexdigest() if shown else None
+    if not shown:
+        return None, None
+    ends = tls.getpeercert().get("notAfter")
+    moment = ssl.cert_time_to_seconds(ends) if ends else None
+    return hashlib.sha256(shown).hexdigest(), moment
