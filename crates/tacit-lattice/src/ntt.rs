@@ -57,7 +57,7 @@ pub struct Ntt {
     backward: Twiddles,
     /// `1 / N`, as the one entry.
     last: Twiddles,
-    /// The same as floats, of a processor that takes them.
+    /// The twiddles as floats, of a processor that takes these.
     #[cfg(target_arch = "x86_64")]
     floats: Option<fma::Floats>,
 }

