@@ -15,7 +15,7 @@ use crate::speeds::multiplications;
 use crate::{Compiled, Error, Progress, Session, Settings, Tensor};
 
 /// How many predictions are rehearsed, and after how long no further one begins: of short ones more.
-const RUNS: [(usize, Duration); 2] = [(10, Duration::from_secs(1)), (4, Duration::from_secs(8))];
+const RUNS: [(usize, Duration); 2] = [(40, Duration::from_secs(1)), (4, Duration::from_secs(8))];
 /// A prediction that has not ended then is given up.
 const TOO_LONG: Duration = Duration::from_secs(30);
 /// The threads answer at once, or are at work.
