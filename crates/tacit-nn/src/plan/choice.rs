@@ -406,3 +406,6 @@ fn preferred(wide: bool, order: Order, finest: bool) -> Vec<u32> {
         (false, Order::TruncateThenMultiply) => (8..=26).rev().collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -211,4 +211,4 @@ fn work_of_item(graph: &Graph) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -37,6 +37,15 @@ fn trial(graph: &Graph, first: &[f32], more: &[f32]) -> Trial {
     }
 }
 
+/// A trial of these inputs, and of more samples if there are any.
+pub(in crate::plan) fn trial_of(graph: &Graph, first: &[f32], sampled: Option<&[f32]>) -> Trial {
+    let sampled = sampled.map(|items| Cases::new(graph, items.to_vec()).unwrap());
+    Trial {
+        sampled,
+        ..trial(graph, first, first)
+    }
+}
+
 /// Of a hundred layers, which are halved until one by one is quick, the one of the fewest bits.
 #[test]
 fn the_layer_that_disturbs_most_is_found() {

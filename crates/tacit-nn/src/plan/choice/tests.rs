@@ -1,0 +1,92 @@
+use super::super::graphs::{graph, node};
+use super::super::rounding::Step;
+use super::super::trial::tests::trial_of;
+use super::*;
+use crate::graph::{Affine, Weights};
+
+/// Two numbers of an item, each times its factor: of the second, 0.3, much is lost in few bits.
+fn factors() -> Graph {
+    let affine = Affine {
+        inner: 1,
+        scale: vec![1.0, 0.3].into(),
+        shift: Weights::default(),
+    };
+    graph(&[2], vec![node(Op::Affine(affine), &[0], &[2])])
+}
+
+/// Its numbers, as a plan has them with so many fraction bits, and factors of others.
+fn candidate(bits: u32, weights: u32, doubts: usize) -> Candidate<()> {
+    Candidate {
+        bits,
+        bounds: Rc::new([]),
+        made: (),
+        doubts: vec![String::new(); doubts],
+        rounding: Rounding {
+            fractions: vec![bits; 2],
+            weights: vec![weights],
+            steps: vec![Step::Encoded, Step::Truncated],
+            field: false,
+            exact: false,
+            ranks: None,
+        },
+    }
+}
+
+/// Inputs whose second numbers are all `second`.
+fn inputs(second: f32) -> Vec<f32> {
+    let firsts = [-1.0, -0.6, -0.2, 0.3, 0.7, 1.0];
+    firsts.iter().flat_map(|&first| [first, second]).collect()
+}
+
+/// The bits of what is chosen, and of its factors; `more` are the second numbers of more samples.
+fn chosen(candidates: Vec<Candidate<()>>, first: bool, more: Option<f32>) -> (u32, u32) {
+    let (graph, options) = (factors(), PlanOptions::default());
+    let more = more.map(inputs);
+    let choice = Choice {
+        graph: &graph,
+        options: &options,
+        ranges: std::array::from_fn(|_| Rc::from([])),
+        inputs: vec![1.0],
+        trial: trial_of(&graph, &inputs(0.0), more.as_deref()),
+        ranks: None,
+    };
+    let (best, _) = choice
+        .best(candidates, LITTLE, first)
+        .expect("there are some");
+    (best.bits, best.rounding.weights[0])
+}
+
+#[test]
+fn the_first_of_little_error_is_taken_or_the_finest() {
+    let all = || [14, 18, 22].map(|bits| candidate(bits, 20, 0)).into();
+    assert_eq!(chosen(all(), true, None), (14, 20));
+    assert_eq!(chosen(all(), false, None), (22, 20));
+    // An error of a sixteenth is much.
+    let rough = || vec![candidate(4, 20, 0), candidate(14, 20, 0)];
+    assert_eq!(chosen(rough(), true, None), (14, 20));
+}
+
+#[test]
+fn fewer_doubts_are_worth_an_error_that_is_borne() {
+    let both = |bits, doubts| vec![candidate(20, 20, 1 + doubts), candidate(bits, 20, doubts)];
+    assert_eq!(chosen(both(9, 0), true, None), (9, 20));
+    assert_eq!(chosen(both(4, 0), true, None), (20, 20));
+    // Where there are doubts at any rate, less is borne for fewer.
+    assert_eq!(chosen(both(6, 0), true, None), (6, 20));
+    assert_eq!(chosen(both(6, 1), true, None), (20, 20));
+    // About as many are no worse.
+    let many = vec![candidate(14, 20, 30), candidate(5, 20, 20)];
+    assert_eq!(chosen(many, true, None), (14, 20));
+}
+
+/// Of a trial's few inputs none has a second number: factors of four bits do, until more samples are looked at.
+#[test]
+fn what_more_samples_show_counts() {
+    let all = || vec![candidate(16, 4, 0), candidate(16, 14, 0)];
+    assert_eq!(chosen(all(), true, None), (16, 4));
+    assert_eq!(chosen(all(), true, Some(0.0)), (16, 4));
+    assert_eq!(chosen(all(), true, Some(10.0)), (16, 14));
+    // Nor do fewer doubts help it.
+    let doubtful = vec![candidate(16, 4, 0), candidate(16, 14, 1)];
+    assert_eq!(chosen(doubtful, true, Some(10.0)), (16, 14));
+}
