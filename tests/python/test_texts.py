@@ -1,7 +1,5 @@
 """Columns of texts, as data frames have them: models of scikit-learn held against onnxruntime."""
 
-import json
-
 import numpy as np
 import onnxruntime
 import pandas
@@ -147,10 +145,10 @@ def test_a_client_of_a_service_gives_texts():
         said = world.described(0)
         said["inputs"][0]["texts"] = texts
         if texts in (told, None):
-            assert described._read("P", json.dumps(said).encode())["inputs"] == said["inputs"]
+            assert described._read("P", said)["inputs"] == said["inputs"]
             continue
         with pytest.raises(tacit.ServiceError, match="does not describe the model"):
-            described._read("P", json.dumps(said).encode())
+            described._read("P", said)
 
 
 def test_a_private_classifier_of_a_frame():
