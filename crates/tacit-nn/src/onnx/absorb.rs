@@ -71,7 +71,7 @@ pub(super) fn bounds_nothing(builder: &Builder, op: &str, bound: &Value, of: &Va
 }
 
 /// Whether a value is made of numbers that no party holds, as those of masks are.
-fn is_far(builder: &Builder, id: ValueId) -> bool {
+pub(super) fn is_far(builder: &Builder, id: ValueId) -> bool {
     let far = |numbers: &Weights| numbers.iter().any(|v| v.abs() >= FAR);
     let (mut open, mut seen) = (vec![id], HashSet::new());
     while let Some(id) = open.pop() {

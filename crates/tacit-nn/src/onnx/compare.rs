@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::absorb;
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::{Constant, Data};
 use super::element::{Arithmetic, of_each, two};
@@ -120,7 +121,9 @@ fn within(
 ) -> Result<Option<(Value, Value)>, Fault> {
     let numbers = far.data.floats();
     let is_far = |v: &f32| v.abs() >= UNREACHED;
-    if !numbers.iter().any(is_far) {
+    // What is made of a mask's numbers may reach them.
+    let reaches = matches!(x, Value::Secret { id, .. } if absorb::is_far(builder, *id));
+    if reaches || !numbers.iter().any(is_far) {
         return Ok(None);
     }
     let of = |near: fn(f32) -> f32, sign: fn(f32) -> f32| {

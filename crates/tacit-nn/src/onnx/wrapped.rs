@@ -139,12 +139,9 @@ impl<'a> Made<'a> {
         let mut at = value;
         // A file's copies may go round in a circle.
         for _ in 0..MOST_COPIES {
-            match self
-                .nodes
-                .get(at)
-                .map(|node| (&node.op_type[..], &node.input[..]))
-            {
-                Some(("Cast" | "Identity", [from])) => at = from,
+            match self.nodes.get(at).map(|node| (&node.op_type[..], *node)) {
+                Some(("Identity", node)) if node.input.len() == 1 => at = &node.input[0],
+                Some(("Cast", node)) if node.input.len() == 1 && keeps(node) => at = &node.input[0],
                 _ => break,
             }
         }
@@ -191,4 +188,10 @@ impl<'a> Made<'a> {
         let read = is_single.then(|| Reader { folder: None }.read(tensor))?;
         read.ok().map(|constant| constant.data)
     }
+}
+
+/// Whether a cast keeps every index, as one to narrower numbers or truths does not: to float, int32 or int64.
+fn keeps(cast: &NodeProto) -> bool {
+    let to = cast.attribute.iter().find(|a| a.name == "to");
+    matches!(to.and_then(|a| a.i), Some(1 | 6 | 7))
 }
