@@ -155,3 +155,40 @@ def test_comparisons_with_what_no_number_reaches(tmp_path, kind):
     x = RNG.standard_normal((8, 5)).astype(np.float32)
     _, found = private(path, x, x)
     assert (np.round(found["y"], 3) == runtime(path, x)[0]).all()
+
+
+@pytest.mark.parametrize("kind", ["LessOrEqual", "Greater", "Less", "GreaterOrEqual"])
+def test_masks_reach_the_largest_float(tmp_path, kind):
+    """What a mask makes is compared as the file has it, or refused."""
+    lowest = np.finfo(np.float32).min
+    constants = {"0": np.float32(0), "low": np.array(lowest), "lowest": np.array(lowest)}
+    nodes = [
+        NODE("Greater", ["x", "0"], ["seen"]), NODE("Where", ["seen", "0", "low"], ["mask"]),
+        NODE(kind, ["mask", "lowest"], ["b"]), NODE("Cast", ["b"], ["y"], to=1),
+    ]  # fmt: skip
+    ends = {"x": (TensorProto.FLOAT, [5])}, {"y": (TensorProto.FLOAT, [5])}
+    path = write(tmp_path / "m.onnx", nodes, *ends, constants)
+    x = RNG.standard_normal((8, 5)).astype(np.float32)
+    try:
+        _, found = private(path, x, x)
+    except tacit.TacitError:
+        return
+    assert (np.round(found["y"], 3) == runtime(path, x)[0]).all()
+
+
+@pytest.mark.parametrize("narrow", [TensorProto.BOOL, TensorProto.INT8])
+def test_a_cast_that_changes_an_index_is_no_copy(tmp_path, narrow):
+    """Of truths each token but 0 chooses row 1."""
+    constants = {"w": TABLE, "rows": np.int64(ROWS), "zero": np.float32(0)}
+    nodes = [
+        *from_the_end("where", TensorProto.INT64),
+        NODE("Cast", ["i"], ["narrow"], to=narrow), NODE("Cast", ["narrow"], ["j"], to=7),
+        NODE("Gather", ["w", "j"], ["y"], axis=0),
+    ]  # fmt: skip
+    ends = {"x": (TensorProto.INT64, [4])}, {"y": (TensorProto.FLOAT, [4, 3])}
+    path = write(tmp_path / "m.onnx", nodes, *ends, constants)
+    try:
+        _, found = private(path, TOKENS, TOKENS[:5])
+    except tacit.TacitError:
+        return
+    np.testing.assert_allclose(found["y"], runtime(path, TOKENS)[0], atol=1e-4)

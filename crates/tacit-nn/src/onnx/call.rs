@@ -103,6 +103,8 @@ pub(super) struct Call<'a> {
     pub whole: bool,
     /// Whether an input of the file holds doubles, which are rounded to the nearest floats when they are given.
     pub rounds: bool,
+    /// Whether PyTorch wrote the file.
+    pub torch: bool,
     pub inputs: Vec<Option<&'a Value>>,
 }
 

@@ -113,7 +113,6 @@ impl<'a> Importer<'a> {
     ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
         builder.whole = form != Form::Items;
-        builder.torch = self.torch;
         if let Form::Batch(items) = form {
             builder.items = Some(items);
         }
@@ -314,6 +313,7 @@ impl<'a> Importer<'a> {
             masks,
             whole: progress.builder.whole,
             rounds: progress.builder.rounds,
+            torch: self.torch,
             inputs,
         };
         let builder = &mut *progress.builder;

@@ -30,8 +30,6 @@ pub(super) struct Builder {
     pub nodes: Vec<Node>,
     /// Whether the input is one item, so that no value has a batch axis.
     pub whole: bool,
-    /// Whether PyTorch wrote the file.
-    pub torch: bool,
     /// Whether an input of the file holds doubles.
     pub rounds: bool,
     /// The batch size that is read for a free one, where the input is one item.

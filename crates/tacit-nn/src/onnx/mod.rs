@@ -30,11 +30,13 @@ mod kind;
 mod linear;
 mod loss;
 mod lower;
+mod makers;
 mod mask;
 mod missing;
 mod moved;
 mod moves;
 mod nary;
+mod negative_index;
 mod nested;
 mod norm;
 mod output;
@@ -66,7 +68,6 @@ mod turned;
 mod weighed;
 mod which;
 mod whole;
-mod wrapped;
 mod write;
 mod written;
 
@@ -275,7 +276,7 @@ fn read(
     let graph = inline::inlined(model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
-    wrapped::unwrap(&mut graph);
+    negative_index::take_plain(&mut graph);
     empty::drop_parts(&mut graph);
     Importer {
         graph: &graph,

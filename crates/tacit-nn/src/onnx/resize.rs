@@ -28,7 +28,7 @@ pub(super) fn resize(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     let (x, shape) = call.secret(0)?;
     let rank = shape.len() + usize::from(!call.whole);
     let axes = resized_axes(call, rank)?;
-    let all = sizes(call, &axes, shape, builder.torch)?;
+    let all = sizes(call, &axes, shape)?;
     let mut c = Composer::new(call, builder);
     let (mut id, mut now) = (x, shape.to_vec());
     for (along, axis) in all.iter().enumerate() {
@@ -55,8 +55,8 @@ fn resized_axes(call: &Call, rank: usize) -> Result<Vec<usize>, Fault> {
     }
 }
 
-/// The axes of an item, each as it is resized; of a file that PyTorch wrote or another.
-fn sizes(call: &Call, axes: &[usize], shape: &[usize], torch: bool) -> Result<Vec<Axis>, Fault> {
+/// The axes of an item, each as it is resized.
+fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Fault> {
     let batch = usize::from(!call.whole);
     let full: Vec<usize> = [&vec![1; batch][..], shape].concat();
     let spread = |given: Vec<f64>, neutral: f64| -> Result<Vec<f64>, Fault> {
@@ -134,7 +134,7 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize], torch: bool) -> Result<Ve
             size: shape[i],
             out: out as usize,
             scale,
-            aligned: aligned(call, shape[i] as f64 * scale, out, torch)?,
+            aligned: aligned(call, shape[i] as f64 * scale, out)?,
             region: [region[0][i], region[1][i]],
         })
     };
@@ -143,10 +143,10 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize], torch: bool) -> Result<Ve
 
 /// The places after as `align_corners` counts them, where a scale makes `exact` of an axis, of which `out` stay.
 /// PyTorch, whose exporters write scales, and onnxruntime count whole places; the standard's own program does not.
-fn aligned(call: &Call, exact: f64, out: f64, torch: bool) -> Result<f64, Fault> {
+fn aligned(call: &Call, exact: f64, out: f64) -> Result<f64, Fault> {
     let mode = call.text("coordinate_transformation_mode", "half_pixel");
     let is_whole = (exact - out).abs() < 1e-4;
-    if mode != "align_corners" || is_whole || torch {
+    if mode != "align_corners" || is_whole || call.torch {
         return Ok(out);
     }
     unsupported(format!(

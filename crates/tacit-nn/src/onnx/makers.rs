@@ -1,0 +1,110 @@
+//! What makes each value of a file, before its nodes are lowered: to find forms that mean less than they say.
+
+use std::collections::HashMap;
+
+use super::constant::{Data, Reader};
+use super::proto::{GraphProto, NodeProto, TensorProto};
+
+/// The most copies of copies that are looked through.
+const MOST_COPIES: usize = 16;
+
+/// The nodes of a graph by what they make, of the standard's operations, and its constants.
+pub(super) struct Makers<'a> {
+    nodes: HashMap<&'a str, &'a NodeProto>,
+    tensors: HashMap<&'a str, &'a TensorProto>,
+}
+
+impl<'a> Makers<'a> {
+    pub(super) fn of(graph: &'a GraphProto) -> Self {
+        let outputs = |node: &'a NodeProto| node.output.iter().map(move |name| (&name[..], node));
+        // What another domain's operation does is not known.
+        let known = |node: &&NodeProto| matches!(&node.domain[..], "" | "ai.onnx");
+        let nodes = || graph.node.iter().filter(known);
+        let constants = nodes().filter(|node| node.op_type == "Constant");
+        let constants = constants.filter_map(|node| {
+            let tensor = node.attribute.iter().find_map(|a| a.t.as_ref())?;
+            Some((&node.output.first()?[..], tensor))
+        });
+        let own = graph.initializer.iter();
+        Makers {
+            nodes: nodes().flat_map(outputs).collect(),
+            tensors: own.map(|t| (&t.name[..], t)).chain(constants).collect(),
+        }
+    }
+
+    /// What a value is a copy of, of the same or another kind of numbers that holds every index.
+    fn source<'b>(&self, value: &'b str) -> &'b str
+    where
+        'a: 'b,
+    {
+        let mut at = value;
+        // A file's copies may go round in a circle.
+        for _ in 0..MOST_COPIES {
+            match self.nodes.get(at).map(|node| (&node.op_type[..], *node)) {
+                Some(("Identity", node)) if node.input.len() == 1 => at = &node.input[0],
+                Some(("Cast", node)) if node.input.len() == 1 && keeps(node) => at = &node.input[0],
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// Whether two values are the same index, as one or another kind of numbers.
+    pub(super) fn are_same(&self, one: &str, other: &str) -> bool {
+        self.source(one) == self.source(other)
+    }
+
+    /// The node that makes a value.
+    pub(super) fn maker(&self, value: &str) -> Option<&'a NodeProto> {
+        self.nodes.get(self.source(value)).copied()
+    }
+
+    /// The node that makes a value, if it is of this kind.
+    pub(super) fn node(&self, value: &str, kind: &str) -> Option<&'a NodeProto> {
+        self.maker(value).filter(|node| node.op_type == kind)
+    }
+
+    /// Both inputs of such a node that makes a value.
+    pub(super) fn inputs(&self, value: &str, kind: &str) -> Option<[&'a str; 2]> {
+        match &self.node(value, kind)?.input[..] {
+            [a, b] => Some([a, b]),
+            _ => None,
+        }
+    }
+
+    /// Whether a value is this number, of no axis: beside others it gives none an axis more.
+    pub(super) fn is_number(&self, value: &str, number: i64) -> bool {
+        let plain = self.tensor(value).filter(|tensor| tensor.dims.is_empty());
+        match plain.and_then(|_| self.single(value)) {
+            Some(Data::Int(values)) => values == [number],
+            Some(data) => data.floats()[..] == [number as f32],
+            None => false,
+        }
+    }
+
+    /// The whole number that a value is, alone.
+    pub(super) fn whole(&self, value: &str) -> Option<i64> {
+        match self.single(value)? {
+            Data::Int(values) => values.first().copied(),
+            _ => None,
+        }
+    }
+
+    /// The constant that a value is.
+    pub(super) fn tensor(&self, value: &str) -> Option<&'a TensorProto> {
+        self.tensors.get(self.source(value)).copied()
+    }
+
+    fn single(&self, value: &str) -> Option<Data> {
+        let tensor = self.tensor(value)?;
+        let is_single = matches!(tensor.dims[..], [] | [1]);
+        let read = is_single.then(|| Reader { folder: None }.read(tensor))?;
+        read.ok().map(|constant| constant.data)
+    }
+}
+
+/// Whether a cast keeps every index, as one to narrower numbers or truths does not: to float, int32 or int64.
+fn keeps(cast: &NodeProto) -> bool {
+    let to = cast.attribute.iter().find(|a| a.name == "to");
+    matches!(to.and_then(|a| a.i), Some(1 | 6 | 7))
+}
