@@ -12,12 +12,10 @@ use crate::instance::Instance;
 use crate::options;
 use crate::report::{PredictedCost, Report, Seconds};
 use crate::speeds::multiplications;
-use crate::{Compiled, Error, Progress, Session, Settings, Tensor};
+use crate::{Compiled, Error, Progress, Session, Settings, Tensor, interrupt};
 
 /// How many predictions are rehearsed, and after how long no further one begins: of short ones more.
 const RUNS: [(usize, Duration); 2] = [(40, Duration::from_secs(1)), (4, Duration::from_secs(8))];
-/// A prediction that has not ended then is given up.
-const TOO_LONG: Duration = Duration::from_secs(30);
 /// The threads answer at once, or are at work.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -29,6 +27,9 @@ struct Limits {
     memory: u64,
     /// Multiplications of matrix products and convolutions.
     products: f64,
+    /// How long predictions may take, of several items and of one: those that have not ended then are given up.
+    several: Duration,
+    one: Duration,
 }
 
 /// What takes a machine seconds.
@@ -36,6 +37,8 @@ const MOST: Limits = Limits {
     bytes: 1_000_000_000,
     memory: 3_000_000_000,
     products: 4e9,
+    several: Duration::from_secs(10),
+    one: Duration::from_secs(30),
 };
 
 /// What predictions of one batch took on this machine, all parties together.
@@ -86,34 +89,56 @@ impl Rehearsal {
     }
 }
 
+/// A part of several items.
+fn fewer(items: usize) -> Option<usize> {
+    (items > 1).then(|| items.div_ceil(4))
+}
+
 impl Compiled {
     /// Rehearses predictions of `items` at a time, or of as many fewer as it takes seconds to; `None` where one item
-    /// alone takes longer or more memory.
+    /// alone takes longer or more memory, or where zeros lead to an error: then nothing is known.
     pub fn rehearse(
         &self,
         settings: &Settings,
         items: usize,
         observe: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Option<Rehearsal>, Error> {
-        let Some(few) = self.affordable(settings, items, &MOST)? else {
-            return Ok(None);
-        };
-        tracing::info!("rehearsal of {few} items at a time");
-        let mut is_over = false;
-        let begun = Instant::now();
-        let mut look = |progress: Progress| {
-            is_over = begun.elapsed() > TOO_LONG;
-            let phase = "rehearsal";
-            !is_over && observe(Progress { phase, ..progress })
-        };
-        // Its steps are none of a run that was asked for.
-        let unlogged = Dispatch::none();
-        let reports = with_default(&unlogged, || self.rehearsed(settings, few, &mut look));
-        match reports {
-            Ok(reports) => Ok(Some(Rehearsal::of(few, &reports))),
-            Err(Error::Cancelled) if is_over => Ok(None),
-            Err(error) => Err(error),
+        self.rehearse_within(&MOST, settings, items, observe)
+    }
+
+    fn rehearse_within(
+        &self,
+        most: &Limits,
+        settings: &Settings,
+        items: usize,
+        observe: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<Option<Rehearsal>, Error> {
+        let mut few = self.affordable(settings, items, most)?;
+        while let Some(items) = few {
+            tracing::info!("rehearsal of {items} items at a time");
+            let limit = if items == 1 { most.one } else { most.several };
+            let (mut is_over, begun) = (false, Instant::now());
+            let mut look = |progress: Progress| {
+                is_over = begun.elapsed() > limit;
+                let phase = "rehearsal";
+                !is_over && observe(Progress { phase, ..progress })
+            };
+            // Its steps are none of a run that was asked for.
+            let unlogged = Dispatch::none();
+            let reports = with_default(&unlogged, || self.rehearsed(settings, items, &mut look));
+            few = match reports {
+                Ok(reports) => return Ok(Some(Rehearsal::of(items, &reports))),
+                Err(Error::Cancelled) if is_over => fewer(items),
+                Err(error) if matches!(error, Error::Cancelled) || interrupt::raised() => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    tracing::warn!("the rehearsal ended: {error}; it tells no seconds");
+                    None
+                }
+            };
         }
+        Ok(None)
     }
 
     /// So many items, or a part of them, that take no more than the most; `None` if one alone takes more.
@@ -123,14 +148,13 @@ impl Compiled {
         items: usize,
         most: &Limits,
     ) -> Result<Option<usize>, Error> {
-        let mut few = items.max(1);
-        while !self.is_within(settings, few, most)? {
-            if few == 1 {
-                return Ok(None);
-            }
-            few = few.div_ceil(4);
+        let mut few = Some(items.max(1));
+        while let Some(items) = few
+            && !self.is_within(settings, items, most)?
+        {
+            few = fewer(items);
         }
-        Ok(Some(few))
+        Ok(few)
     }
 
     fn is_within(&self, settings: &Settings, items: usize, most: &Limits) -> Result<bool, Error> {
@@ -253,6 +277,7 @@ mod tests {
                 bytes,
                 memory,
                 products,
+                ..MOST
             };
             model.affordable(&settings, 36, &most).expect("a plan")
         };
@@ -287,6 +312,29 @@ mod tests {
                 .to_string()
                 .contains("rehearsal")
         );
+    }
+
+    /// Of 36 items 9 are tried next, and so on: one alone is as long here.
+    #[test]
+    fn what_does_not_end_is_tried_with_fewer_items() {
+        let most = Limits {
+            several: Duration::ZERO,
+            one: Duration::ZERO,
+            ..MOST
+        };
+        let (model, settings) = (digits(), Settings::default());
+        let rehearse = |most: &Limits| {
+            let mut look = |_: Progress| true;
+            model
+                .rehearse_within(most, &settings, 36, &mut look)
+                .expect("no error")
+        };
+        assert_eq!(rehearse(&most), None);
+        let one = Limits {
+            one: MOST.one,
+            ..most
+        };
+        assert_eq!(rehearse(&one).map(|took| took.items), Some(1));
     }
 
     #[test]
