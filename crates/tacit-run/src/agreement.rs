@@ -64,8 +64,20 @@ impl<'p> Agreement<'p> {
         let malformed = |party| Error::Malformed { party, what: step };
         let us = self.us();
         let own = serde_json::to_vec(own).map_err(|_| malformed(us))?;
-        self.tell(step, &own)?;
         let most = SLACK + 2 * own.len();
+        self.exchanged_within(step, own, most)
+    }
+
+    /// What every party says to all others, in their order: `own` words, and of another at most `most` bytes.
+    pub fn exchanged_within<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        step: &'static str,
+        own: Vec<u8>,
+        most: usize,
+    ) -> Result<Vec<T>, Error> {
+        let malformed = |party| Error::Malformed { party, what: step };
+        let us = self.us();
+        self.tell(step, &own)?;
         let mut all = Vec::new();
         for peer in 0..self.party.parties() {
             let words = match peer == us {

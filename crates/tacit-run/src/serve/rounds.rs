@@ -44,6 +44,11 @@ const GRACE: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(20);
 /// The most messages that a leader may not have taken when it says the next word.
 const UNSENT: usize = 64;
+/// The most bytes of what a party says of a batch: beside requests, of a request, and of a part that another holds, a
+/// hash with its number.
+const ANSWER: usize = 64;
+const HELD_REQUEST: usize = 64;
+const HELD_PART: usize = 80;
 /// The most bytes of a proposed batch.
 const MOST: usize = 1 << 20;
 
@@ -222,7 +227,7 @@ impl Rounds<'_> {
     /// Agrees on a batch; the leader passes what it proposes.
     fn agree(&mut self, party: &mut Party, own: Option<Proposal>) -> Result<Round, Error> {
         self.number += 1;
-        let us = party.id();
+        let (us, parties) = (party.id(), party.parties());
         let mut agreement = Agreement::new(party);
         #[cfg(test)]
         {
@@ -243,7 +248,9 @@ impl Rounds<'_> {
             leaves: !self.queue.is_open(),
             held: self.held(us, proposed),
         };
-        let answers = agreement.exchanged(HELD, &own)?;
+        let own = serde_json::to_vec(&own).map_err(|_| malformed(us))?;
+        let most = most_said(proposed.len(), parties);
+        let answers: Vec<Answer> = agreement.exchanged_within(HELD, own, most)?;
         let material = format!("{} made, {} used", self.pool.made, self.pool.used);
         agreement.conclude(&[
             ("number of the batch", self.number.to_string()),
@@ -332,6 +339,11 @@ enum Verdict {
     Missing(usize),
     /// Two holders have different copies of a part.
     Contradictory,
+}
+
+/// The most bytes that a party says of so many requests.
+fn most_said(requests: usize, parties: usize) -> usize {
+    ANSWER + requests * (HELD_REQUEST + parties * HELD_PART)
 }
 
 /// A part's hash. Its salt, which stands before the words, is known to its holders alone.

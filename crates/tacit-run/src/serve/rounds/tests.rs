@@ -94,6 +94,34 @@ fn honest_parties_predict_the_same() {
     }
 }
 
+/// What the largest group says of a whole batch is taken from every party, also by one that has nothing of it.
+#[test]
+fn what_all_have_of_a_batch_is_within_the_bound() {
+    let (parties, requests) = (63, 100);
+    let scheme = Scheme::Shamir {
+        bits: 61,
+        parties,
+        threshold: 31,
+    };
+    let bodies = scheme.split(&[1]).expect("it fits");
+    let last = parties - 1;
+    let common = scheme.common(last, &bodies[last]);
+    let hashes = common
+        .iter()
+        .map(|(part, bytes)| (*part, hash(*part, bytes)));
+    let one = Held {
+        has: true,
+        hashes: hashes.collect(),
+    };
+    let answer = Answer {
+        leaves: false,
+        held: vec![one; requests],
+    };
+    let words = serde_json::to_vec(&answer).expect("JSON");
+    let most = most_said(requests, parties);
+    assert!(words.len() <= most && most < 2 * words.len());
+}
+
 /// What a liar may say instead of a message: fewer, other, turned or more words.
 fn lies(said: &Said) -> Vec<Vec<u8>> {
     let mut lies = vec![
