@@ -323,6 +323,7 @@ mod tests {
     use std::thread::{self, JoinHandle};
 
     use super::*;
+    use crate::queue::tests::part;
 
     /// A way out that waits for what reads from the peer.
     struct Waits(Option<JoinHandle<()>>);
@@ -347,21 +348,8 @@ mod tests {
     #[test]
     fn a_link_that_nobody_reads_can_be_dropped() {
         let queue = Queue::new();
-        let part = || Part {
-            header: Header {
-                session: Session::default(),
-                sequence: 0,
-                tag: 0,
-                depth: 0,
-                len: 0,
-                more: false,
-                farewell: false,
-            },
-            payload: vec![0; 40 << 20],
-            due: None,
-        };
         let read = queue.clone();
-        let reader = thread::spawn(move || while read.push_bounded(part()).is_ok() {});
+        let reader = thread::spawn(move || while read.push_bounded(part(40 << 20)).is_ok() {});
         let out = Box::new(Waits(Some(reader)));
         let link = Link::new(out, queue, Session::default(), LinkModel::LOCAL);
         let (done, dropped) = channel();

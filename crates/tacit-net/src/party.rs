@@ -250,11 +250,8 @@ impl Party {
             if interrupt::raised() || leave.load(Ordering::Relaxed) {
                 return Some(NoPart::Interrupted);
             }
-            let others = || queues.iter().flatten();
             let late = started.elapsed() >= ELSEWHERE;
-            let of_another = |said: Farewell| !said.is_of(me);
-            let told = |queue: &Queue| queue.farewell().is_some_and(of_another);
-            (late && others().any(|queue| told(queue))).then_some(NoPart::Elsewhere)
+            (late && told_elsewhere(me, queues)).then_some(NoPart::Elsewhere)
         };
         match link.message(tag, size, patience, &vain) {
             Ok((payload, depth)) => {
@@ -373,6 +370,13 @@ impl Drop for Party {
         // An error on the way out has nobody left to be told to.
         let _ = self.close();
     }
+}
+
+/// Whether a peer has said that it stops, for another reason than this party.
+fn told_elsewhere(me: usize, queues: &[Option<Arc<Queue>>]) -> bool {
+    let of_another = |said: Farewell| !said.is_of(me);
+    let mut others = queues.iter().flatten();
+    others.any(|queue| queue.farewell().is_some_and(of_another))
 }
 
 fn link(links: &mut [Option<Link>], party: usize) -> Option<&mut Link> {

@@ -197,13 +197,14 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::frame::Session;
 
-    fn part(len: usize) -> Part {
+    /// A frame of so many bytes.
+    pub(crate) fn part(len: usize) -> Part {
         let header = Header {
             session: Session::default(),
             sequence: 0,

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Instant;
 
-use super::{Party, link};
+use super::{ELSEWHERE, Party, link, told_elsewhere};
 use crate::NetError;
 use crate::interrupt::{self, POLL};
 use crate::link::{Size, Trouble};
@@ -27,11 +27,14 @@ impl Party {
                 return Ok(());
             }
             let ended = link.queue.ended();
-            let late = (started.elapsed() > self.timeout).then_some(NoPart::Late);
+            let waited = started.elapsed();
+            let late = (waited > self.timeout).then_some(NoPart::Late);
+            let elsewhere = waited >= ELSEWHERE && told_elsewhere(self.id, &self.queues);
+            let elsewhere = elsewhere.then_some(NoPart::Elsewhere);
             if interrupt::raised() {
                 return Err(self.interrupted());
             }
-            if let Some(why) = ended.map(NoPart::Ended).or(late) {
+            if let Some(why) = ended.map(NoPart::Ended).or(elsewhere).or(late) {
                 let trouble = Trouble::Missing(why);
                 return Err(self.fail(to, step, Size::Exactly(0), started, trouble));
             }
