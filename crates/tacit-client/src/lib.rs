@@ -13,12 +13,14 @@
 //! | scheme | body at a party | answer of a party |
 //! |---|---|---|
 //! | replicated | for each of its two components (own, next): a salt of 16 bytes, the words | both components' words |
-//! | holders | the words of its summand; nothing at the assistant | the same |
-//! | pair | the bits of a word in a byte, the words (8 bytes each) of its summand | the same |
-//! | shamir | the words of its share | the same |
+//! | holders | the words of its summand, nothing at the assistant; seals | the words |
+//! | pair | the bits of a word in a byte, the words (8 bytes each) of its summand; seals | the bits and the words |
+//! | shamir | the words of its share; seals | the words |
 //!
 //! Two parties hold each component of a replicated sharing. They compare a hash of salt and words before
-//! they use it: who does not know the salt learns nothing by the hash, however few the words are.
+//! they use it: who does not know the salt learns nothing by the hash, however few the words are. Of other
+//! sharings they compare a hash of their seal: 16 random bytes for each other party, in the parties' order,
+//! the same at both. So what belongs to two clients is not computed together.
 
 #![forbid(unsafe_code)]
 
