@@ -11,6 +11,7 @@ from tacit.operating import rotation
 from tacit.operating.files import replace
 from tacit.operating.members import Member, certificates, lasting
 from tacit.operating.rotation import fits
+from tacit.visible import visible
 
 
 @pytest.fixture
@@ -214,3 +215,10 @@ def test_files_are_replaced_whole(tmp_path):
     with pytest.raises(OSError, match=r"."):
         replace(tmp_path / "not-there" / "a.pem", b"ours")
     assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_looks_like_nothing_or_like_what_is_written_out_is_seen():
+    """Letters that show nothing, and the words in which others are written out."""
+    assert visible("a\u3164\u2800b\ufe0f") == "a\\u3164\\u2800b\\ufe0f"
+    assert visible("\\u202e") == "\\\\u202e" != visible("\u202e")
+    assert visible("Klinik f\u00fcr Augen, 2. Stock") == "Klinik f\u00fcr Augen, 2. Stock"

@@ -28,7 +28,7 @@ from test_serving_http import (
     refused,
 )
 
-from tacit.serving import wire
+from tacit.serving import log, wire
 from tacit.serving.door import Door, descriptors
 from tacit.serving.limits import Limits, Room
 from tacit.serving.log import SAME_S, Handler, Log
@@ -228,6 +228,17 @@ def test_what_libraries_log_is_one_line_a_minute():
     assert [line["event"] for line in lines] == ["out of system resource"] * 2 + ["another"]
     assert [line.get("more") for line in lines] == [None, 2, None]
     assert "path" not in written.getvalue() and lines[0]["exception"] == "OSError"
+
+
+def test_what_libraries_log_of_many_kinds_forgets_the_oldest(monkeypatch):
+    monkeypatch.setattr(log, "DIFFERENT", 2)
+    written = io.StringIO()
+    logger = logging.Logger("asyncio")
+    logger.addHandler(Handler(Log("json", stream=written), lambda: 0.0))
+    for word in ("a", "b", "b", "c", "b", "a"):
+        logger.warning(word)
+    lines = [json.loads(line)["event"] for line in written.getvalue().splitlines()]
+    assert lines == ["a", "b", "c", "a"], "b is not the oldest"
 
 
 def test_asyncio_logs_into_the_log_of_the_service(one):

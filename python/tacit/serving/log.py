@@ -74,7 +74,7 @@ class Handler(logging.Handler):
     """Takes what libraries log into the same log, from warnings on.
 
     The same has one line a minute, whatever a stranger does to cause it; `more` says how often it
-    was left out before.
+    was left out before. Of more than `DIFFERENT` words the oldest are forgotten.
     """
 
     def __init__(self, log: Log, clock: Callable[[], float] = time.monotonic):
@@ -98,8 +98,9 @@ class Handler(logging.Handler):
         if moment < since + SAME_S:
             self.said[what] = since, more + 1
             return None
+        self.said.pop(what, None)
         if len(self.said) >= DIFFERENT:
-            self.said.clear()
+            del self.said[next(iter(self.said))]
         self.said[what] = moment, 0
         return more
 
