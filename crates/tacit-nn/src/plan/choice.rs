@@ -7,11 +7,13 @@
 //! which there are the fewest doubts, or about as few.
 
 mod candidate;
+mod pick;
 
 use std::rc::Rc;
 use std::sync::Arc;
 
-use candidate::{Candidate, are_as_few, reached};
+use candidate::{Candidate, reached};
+use pick::ENOUGH;
 
 use super::bounds::Inputs;
 use super::doubts::{doubts, led_beyond, rounding};
@@ -20,7 +22,7 @@ use super::ranges::Bound;
 use super::ranks::Ranks;
 use super::rounding::Rounding;
 use super::scales::{Limits, Scale, Scaled};
-use super::trial::{TRIAL_WORK, Trial, Tried};
+use super::trial::{Trial, Tried};
 use super::{Order, PlanError, PlanOptions};
 use crate::graph::{Graph, Op, ValueId};
 
@@ -30,11 +32,6 @@ const USUAL: u32 = 18;
 /// where fewer bits mean fewer bytes.
 const LITTLE: f64 = 1.0 / 2048.0;
 const LITTLE_MIXED: f64 = 1.0 / 512.0;
-/// The error that is better borne than any doubt, and that which is better borne than more of them.
-const ENOUGH: f64 = 1.0 / 64.0;
-const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
-/// Multiply-adds after which of bits to spare only the most that fit each range are tried.
-const CHOICE_WORK: usize = 600 * TRIAL_WORK;
 /// How many times wider than what was seen the worst case may be to be provided for at any rate.
 const NEAR: f64 = 16.0;
 /// How many times the error of its trial a plan states.
@@ -131,7 +128,7 @@ impl<'a> Choice<'a> {
             if !narrow(&other.bounds, &other.made) || other.doubts.len() > best.doubts.len() {
                 continue;
             }
-            let others = self.trial.error(self.graph, &other.rounding)?;
+            let others = self.trial.error(self.graph, &other.rounding)?.all;
             let others = others.max(self.trial.of_samples(self.graph, &other.rounding)?);
             if others <= error.max(little) {
                 return self.chosen(other, fewest, made);
@@ -176,89 +173,6 @@ impl<'a> Choice<'a> {
             Some((_, error)) if fitting.is_empty() => Err(error),
             _ => Ok(fitting),
         }
-    }
-
-    /// The candidate of the fewest doubts whose error is small enough, and its error; else that of the
-    /// least. Of those with about as many doubts the first of little error if `first` is asked for, else that
-    /// of the least. A small error among a trial's few inputs is looked for among more samples, too. If
-    /// `first` is asked for, of a model so large that [`CHOICE_WORK`] is spent only the most bits that fit each range
-    /// are tried from then on.
-    fn best<T>(
-        &self,
-        mut candidates: Vec<Candidate<T>>,
-        little: f64,
-        first: bool,
-    ) -> Result<(Candidate<T>, f64), PlanError> {
-        let doubts = candidates.iter().map(|candidate| candidate.doubts.len());
-        let fewest = doubts.min().unwrap_or(0);
-        let doubtful = |of: &Candidate<T>| match of.doubts.len() {
-            doubts if are_as_few(doubts, fewest) => 0,
-            doubts => doubts,
-        };
-        let is_enough = |(known, error): &(Candidate<T>, f64), next: &Candidate<T>, little| {
-            let enough = match known.doubts.is_empty() {
-                true => ENOUGH,
-                false => ENOUGH_DOUBTFUL,
-            };
-            doubtful(known) < doubtful(next) && *error <= enough || first && *error <= little
-        };
-        // The largest of many errors is larger than that of few.
-        let little_of_many = little.max(ENOUGH_DOUBTFUL);
-        candidates.sort_by_key(doubtful);
-        let have_most_bits = candidates.iter().map(|of| of.has_most_bits(&candidates));
-        let have_most_bits: Vec<bool> = have_most_bits.collect();
-        let (mut sure, mut best, mut spent) = (None, None, 0);
-        // Ranges that differ may well be rounded alike.
-        let mut tried: Vec<(Rounding, f64)> = Vec::new();
-        for (candidate, has_most_bits) in candidates.into_iter().zip(have_most_bits) {
-            if best
-                .as_ref()
-                .is_some_and(|of| is_enough(of, &candidate, little))
-            {
-                sure = self.less(sure, best.take(), &mut tried)?;
-                spent += self.trial.work_of_samples(self.graph);
-            }
-            if (sure.as_ref()).is_some_and(|of| is_enough(of, &candidate, little_of_many)) {
-                break;
-            }
-            let same = tried.iter().find(|(tried, _)| *tried == candidate.rounding);
-            let error = match same {
-                Some(&(_, error)) => error,
-                None if first && spent > CHOICE_WORK && !has_most_bits => continue,
-                None => {
-                    spent += self.trial.work(self.graph);
-                    self.trial.error(self.graph, &candidate.rounding)?
-                }
-            };
-            tried.push((candidate.rounding.clone(), error));
-            if best.as_ref().is_none_or(|(_, least)| error < *least) {
-                best = Some((candidate, error));
-            }
-        }
-        let best = self.less(sure, best, &mut tried)?;
-        best.ok_or_else(|| PlanError::Option("there is nothing to choose from".into()))
-    }
-
-    /// Of two candidates the one that errs less. The first has been tried on more samples before, the second is now;
-    /// its error is kept among those of what was `tried`.
-    fn less<T>(
-        &self,
-        one: Option<(Candidate<T>, f64)>,
-        other: Option<(Candidate<T>, f64)>,
-        tried: &mut [(Rounding, f64)],
-    ) -> Result<Option<(Candidate<T>, f64)>, PlanError> {
-        let Some((other, few)) = other else {
-            return Ok(one);
-        };
-        let error = few.max(self.trial.of_samples(self.graph, &other.rounding)?);
-        let same = tried
-            .iter_mut()
-            .filter(|(tried, _)| *tried == other.rounding);
-        same.for_each(|(_, known)| *known = error);
-        Ok(match one {
-            Some((one, least)) if least <= error => Some((one, least)),
-            _ => Some((other, error)),
-        })
     }
 
     /// What is chosen: the best, or one of wider bounds where rounding alone leads beyond its own, as where a

@@ -5,7 +5,7 @@ mod shown;
 use std::ops::RangeInclusive;
 
 pub(super) use shown::{Shown, Tried};
-use shown::{Sight, share};
+use shown::{Sight, shares};
 
 use super::PlanError;
 use super::bounds::Inputs;
@@ -26,6 +26,25 @@ const SAMPLES_WORK: usize = 2 * TRIAL_WORK;
 
 /// The most manners of rounding that few inputs are tried in for a choice, and the fewest for more samples.
 const TO_CHOOSE: usize = 2;
+
+/// The largest errors of a trial, as shares of what they are held against.
+#[derive(Clone, Copy)]
+pub(super) struct Erred {
+    /// Of all inputs.
+    pub(super) all: f64,
+    /// Of the samples among them; of all, if none is one.
+    pub(super) of_samples: f64,
+}
+
+impl Erred {
+    /// With that of more samples.
+    pub(super) fn or(self, of_more: f64) -> Self {
+        Erred {
+            all: self.all.max(of_more),
+            of_samples: self.of_samples.max(of_more),
+        }
+    }
+}
 
 /// Inputs with their outputs in float32.
 #[derive(Clone)]
@@ -118,13 +137,17 @@ impl Trial {
         })
     }
 
-    /// The largest error of an output when everything is rounded as planned, as a share of what it is held
+    /// The largest errors of an output when everything is rounded as planned, as shares of what they are held
     /// against. Deterministic, so that every plan of one model is the same.
-    pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<f64, PlanError> {
+    pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<Erred, PlanError> {
         let repeats = self.repeats.min(TO_CHOOSE);
         let looks = [(self.first.items(graph), false)].into_iter();
         let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
-        share(graph, rounding, &self.first, &looks, repeats)
+        let shares = shares(graph, rounding, &self.first, &looks, repeats)?;
+        Ok(Erred {
+            all: shares.iter().copied().fold(0.0, f64::max),
+            of_samples: shares.last().copied().unwrap_or(0.0),
+        })
     }
 
     /// The multiply-adds that looking for an error costs.
@@ -142,13 +165,11 @@ impl Trial {
     /// The largest error among more samples, if there are any.
     pub(super) fn of_samples(&self, graph: &Graph, rounding: &Rounding) -> Result<f64, PlanError> {
         match &self.sampled {
-            Some(cases) => share(
-                graph,
-                rounding,
-                cases,
-                &[(cases.items(graph), true)],
-                TO_CHOOSE,
-            ),
+            Some(cases) => {
+                let looks = [(cases.items(graph), true)];
+                let shares = shares(graph, rounding, cases, &looks, TO_CHOOSE)?;
+                Ok(shares.first().copied().unwrap_or(0.0))
+            }
             None => Ok(0.0),
         }
     }

@@ -1,6 +1,6 @@
 use super::super::graphs::{graph, node};
 use super::super::rounding::Step;
-use super::super::trial::tests::trial_of;
+use super::super::trial::tests::{trial_of, with_samples};
 use super::*;
 use crate::graph::{Affine, Weights};
 
@@ -40,14 +40,19 @@ fn inputs(second: f32) -> Vec<f32> {
 
 /// The bits of what is chosen, and of its factors; `more` are the second numbers of more samples.
 fn chosen(candidates: Vec<Candidate<()>>, first: bool, more: Option<f32>) -> (u32, u32) {
-    let (graph, options) = (factors(), PlanOptions::default());
     let more = more.map(inputs);
+    let trial = trial_of(&factors(), &inputs(0.0), more.as_deref());
+    chosen_by(trial, candidates, first)
+}
+
+fn chosen_by(trial: Trial, candidates: Vec<Candidate<()>>, first: bool) -> (u32, u32) {
+    let (graph, options) = (factors(), PlanOptions::default());
     let choice = Choice {
         graph: &graph,
         options: &options,
         ranges: std::array::from_fn(|_| Rc::from([])),
         inputs: vec![1.0],
-        trial: trial_of(&graph, &inputs(0.0), more.as_deref()),
+        trial,
         ranks: None,
     };
     let (best, _) = choice
@@ -89,4 +94,19 @@ fn what_more_samples_show_counts() {
     // Nor do fewer doubts help it.
     let doubtful = vec![candidate(16, 4, 0), candidate(16, 14, 1)];
     assert_eq!(chosen(doubtful, true, Some(10.0)), (16, 14));
+}
+
+/// Factors of one bit or none are wrong wherever the second number is not 0, as it is in no sample: the one of more
+/// bits for what the samples show is taken, though the other errs less of all.
+#[test]
+fn where_all_err_without_hope_the_samples_count() {
+    let both = || vec![candidate(6, 1, 0), candidate(16, 0, 0)];
+    let all = [inputs(0.0), inputs(100.0)].concat();
+    let trial = || trial_of(&factors(), &all, None);
+    assert_eq!(chosen_by(trial(), both(), true), (6, 1));
+    let sampled = || with_samples(trial(), 6);
+    assert_eq!(chosen_by(sampled(), both(), true), (16, 0));
+    // A factor of 0.25 for 0.3 is hope enough.
+    let hopeful = vec![candidate(6, 3, 0), candidate(16, 0, 0)];
+    assert_eq!(chosen_by(sampled(), hopeful, true), (6, 3));
 }

@@ -181,26 +181,28 @@ impl Shown<'_> {
 }
 
 /// The largest error of the outputs of so many of the first items, whether these are samples beside it, as a share
-/// of what it is held against.
-pub(super) fn share(
+/// of what it is held against: of each look.
+pub(super) fn shares(
     graph: &Graph,
     rounding: &Rounding,
     cases: &Cases,
     looks: &[(usize, bool)],
     repeats: usize,
-) -> Result<f64, PlanError> {
-    let of_output = |output| {
-        looks.iter().map(move |&(items, samples)| Sight {
+) -> Result<Vec<f64>, PlanError> {
+    let of_look = |&(items, samples)| {
+        graph.outputs.iter().map(move |output| Sight {
             items,
             output,
             tail: &[],
             samples,
         })
     };
-    let sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
+    let sights: Vec<Sight> = looks.iter().flat_map(of_look).collect();
     let manners = manners(rounding, repeats);
     let (shown, _) = looked(graph, rounding, cases, &sights, &manners)?;
-    Ok(shown.iter().map(Shown::share).fold(0.0, f64::max))
+    let of_looks = shown.chunks(graph.outputs.len().max(1));
+    let largest = |shown: &[Shown]| shown.iter().map(Shown::share).fold(0.0, f64::max);
+    Ok(of_looks.map(largest).collect())
 }
 
 /// The largest errors when all is rounded, of each sight, and the range of every value.

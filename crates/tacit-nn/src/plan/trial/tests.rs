@@ -46,6 +46,11 @@ pub(in crate::plan) fn trial_of(graph: &Graph, first: &[f32], sampled: Option<&[
     }
 }
 
+/// A trial of which so many of the first inputs are samples.
+pub(in crate::plan) fn with_samples(trial: Trial, samples: usize) -> Trial {
+    Trial { samples, ..trial }
+}
+
 /// Of a hundred layers, which are halved until one by one is quick, the one of the fewest bits.
 #[test]
 fn the_layer_that_disturbs_most_is_found() {
@@ -135,12 +140,12 @@ fn an_error_is_looked_for_among_more_samples() {
     let rounding = rounding(1);
     let mut trial = trial(&graph, &[1.0, 0.5], &[1.0, 0.5, 0.25, 2.0]);
     trial.samples = 2;
-    assert_eq!(trial.error(&graph, &rounding).unwrap(), 0.0);
+    assert_eq!(trial.error(&graph, &rounding).unwrap().all, 0.0);
     assert_eq!(trial.of_samples(&graph, &rounding).unwrap(), 0.0);
     let few = trial.shown(&graph, &rounding, false).unwrap();
     assert!(!few.shown.is_rough() && few.errors == [[0.0; 2]]);
     trial.sampled = Some(Cases::new(&graph, vec![1.0, 0.5, 3.03]).unwrap());
-    assert_eq!(trial.error(&graph, &rounding).unwrap(), 0.0);
+    assert_eq!(trial.error(&graph, &rounding).unwrap().all, 0.0);
     assert!(trial.of_samples(&graph, &rounding).unwrap() > 0.0);
     let more = trial.shown(&graph, &rounding, false).unwrap();
     assert!(more.shown.is_rough() && more.shown.item == 2 && more.errors[0][0] > 0.1);

@@ -1,0 +1,147 @@
+//! Which of the candidates is taken.
+
+use super::super::PlanError;
+use super::super::rounding::Rounding;
+use super::super::trial::{Erred, TRIAL_WORK};
+use super::Choice;
+use super::candidate::{Candidate, are_as_few};
+
+/// The error that is better borne than any doubt, and that which is better borne than more of them.
+pub(super) const ENOUGH: f64 = 1.0 / 64.0;
+const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
+/// The error of a trial that tells candidates apart by chance: rounding alone answers some of its inputs.
+const HOPELESS: f64 = 0.25;
+/// Multiply-adds after which of bits to spare only the most that fit each range are tried.
+const CHOICE_WORK: usize = 600 * TRIAL_WORK;
+
+/// What is asked of a choice.
+#[derive(Clone, Copy)]
+struct Asked {
+    little: f64,
+    /// Whether the first of little error is taken, or that of the least.
+    first: bool,
+    /// Which errors count.
+    of: fn(&Erred) -> f64,
+}
+
+/// A candidate by its place, and its error.
+type Picked = Option<(usize, f64)>;
+
+/// How much is known of roundings that were tried. Ranges that differ may well be rounded alike.
+type Known = Vec<(Rounding, Erred)>;
+
+impl Choice<'_> {
+    /// The candidate of the fewest doubts whose error is small enough, and its error; else that of the
+    /// least. Of those with about as many doubts the first of little error if `first` is asked for, else that
+    /// of the least. A small error among a trial's few inputs is looked for among more samples, too.
+    ///
+    /// Where every candidate errs without hope the samples alone count: a normalisation makes anything of an input of
+    /// zeros, and which rounding makes less of it says nothing of other inputs.
+    pub(super) fn best<T>(
+        &self,
+        mut candidates: Vec<Candidate<T>>,
+        little: f64,
+        first: bool,
+    ) -> Result<(Candidate<T>, f64), PlanError> {
+        let fewest = fewest_doubts(&candidates);
+        candidates.sort_by_key(|of| doubtful(of, fewest));
+        let mut tried = Known::new();
+        let mut picked = |of| self.pick(&candidates, Asked { little, first, of }, &mut tried);
+        let picked = match picked(|erred| erred.all)? {
+            Some((_, error)) if error > HOPELESS => picked(|erred| erred.of_samples)?,
+            picked => picked,
+        };
+        let nothing = || PlanError::Option("there is nothing to choose from".into());
+        let (at, error) = picked.ok_or_else(nothing)?;
+        Ok((candidates.swap_remove(at), error))
+    }
+
+    /// [`Choice::best`] by the errors that count. If the first is asked for, of a model so large that
+    /// [`CHOICE_WORK`] is spent only the most bits that fit each range are tried from then on.
+    fn pick<T>(
+        &self,
+        candidates: &[Candidate<T>],
+        asked: Asked,
+        tried: &mut Known,
+    ) -> Result<Picked, PlanError> {
+        let fewest = fewest_doubts(candidates);
+        let is_enough = |picked: Picked, next: &Candidate<T>, little| {
+            picked.is_some_and(|(at, error)| {
+                let known = &candidates[at];
+                let enough = match known.doubts.is_empty() {
+                    true => ENOUGH,
+                    false => ENOUGH_DOUBTFUL,
+                };
+                doubtful(known, fewest) < doubtful(next, fewest) && error <= enough
+                    || asked.first && error <= little
+            })
+        };
+        // The largest of many errors is larger than that of few.
+        let little_of_many = asked.little.max(ENOUGH_DOUBTFUL);
+        let (mut sure, mut best, mut spent) = (None, None, 0);
+        for (at, candidate) in candidates.iter().enumerate() {
+            if is_enough(best, candidate, asked.little) {
+                sure = self.less(sure, best.take(), candidates, tried)?;
+                spent += self.trial.work_of_samples(self.graph);
+            }
+            if is_enough(sure, candidate, little_of_many) {
+                break;
+            }
+            let error = match tried.iter().find(|(known, _)| *known == candidate.rounding) {
+                Some((_, erred)) => (asked.of)(erred),
+                None if asked.first
+                    && spent > CHOICE_WORK
+                    && !candidate.has_most_bits(candidates) =>
+                {
+                    continue;
+                }
+                None => {
+                    spent += self.trial.work(self.graph);
+                    let erred = self.trial.error(self.graph, &candidate.rounding)?;
+                    tried.push((candidate.rounding.clone(), erred));
+                    (asked.of)(&erred)
+                }
+            };
+            if best.is_none_or(|(_, least)| error < least) {
+                best = Some((at, error));
+            }
+        }
+        self.less(sure, best, candidates, tried)
+    }
+
+    /// Of two candidates the one that errs less. The first has been tried on more samples before, the second is now;
+    /// its error is kept among those of what was `tried`.
+    fn less<T>(
+        &self,
+        one: Picked,
+        other: Picked,
+        candidates: &[Candidate<T>],
+        tried: &mut Known,
+    ) -> Result<Picked, PlanError> {
+        let Some((at, few)) = other else {
+            return Ok(one);
+        };
+        let rounding = &candidates[at].rounding;
+        let of_more = self.trial.of_samples(self.graph, rounding)?;
+        let same = tried.iter_mut().filter(|(tried, _)| tried == rounding);
+        same.for_each(|(_, erred)| *erred = erred.or(of_more));
+        let error = few.max(of_more);
+        Ok(match one {
+            Some((_, least)) if least <= error => one,
+            _ => Some((at, error)),
+        })
+    }
+}
+
+fn fewest_doubts<T>(candidates: &[Candidate<T>]) -> usize {
+    let doubts = candidates.iter().map(|candidate| candidate.doubts.len());
+    doubts.min().unwrap_or(0)
+}
+
+/// The doubts about a candidate, none if they are about as few as the fewest.
+fn doubtful<T>(of: &Candidate<T>, fewest: usize) -> usize {
+    match of.doubts.len() {
+        doubts if are_as_few(doubts, fewest) => 0,
+        doubts => doubts,
+    }
+}
