@@ -87,6 +87,38 @@ fn detect() -> Isa {
     Isa::Portable
 }
 
+/// A loop that crates above run as fast as their kernels here: compiled for every instruction set if [`Loop::run`] is
+/// `#[inline(always)]`, as [`run`] calls it.
+pub trait Loop {
+    /// What it makes.
+    type Made;
+    /// The portable loop.
+    fn run(self) -> Self::Made;
+}
+
+/// Runs a loop on the instruction set that [`current`] names.
+pub fn run<L: Loop>(work: L) -> L::Made {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    fn avx2<L: Loop>(work: L) -> L::Made {
+        work.run()
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+    fn avx512<L: Loop>(work: L) -> L::Made {
+        work.run()
+    }
+    match current() {
+        // SAFETY: `current` names only what this processor has.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 | Isa::Amx => unsafe { avx512(work) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { avx2(work) },
+        _ => work.run(),
+    }
+}
+
 /// Compiles one portable loop for every instruction set. The function gets a first parameter,
 /// the [`Isa`] to run on, which must come from [`current`].
 macro_rules! simd {

@@ -196,16 +196,17 @@ struct Made {
 }
 
 impl Made {
+    // What is in a register need not be read again for every element: hence `move`.
     fn by_chance(&self, values: &mut [f32], first: u32) {
         let &Made { unit, spare, .. } = self;
         let [chances, errors] = self.chances;
-        let raised = |place| (1.0 + spare) * chances.at(place);
+        let raised = move |place| (1.0 + spare) * chances.at(place);
         match self.step {
             Step::Exact | Step::Encoded => in_units(values, unit, |_, x| nearest(x)),
-            Step::Truncated => in_units(values, unit, |i, x| {
+            Step::Truncated => in_units(values, unit, move |i, x| {
                 below(x + raised(first.wrapping_add(i)))
             }),
-            Step::Function(most, relative) => in_units(values, unit, |i, x| {
+            Step::Function(most, relative) => in_units(values, unit, move |i, x| {
                 let place = first.wrapping_add(i);
                 let most = most + relative * x.abs() / unit;
                 below(x + most * (2.0 * errors.at(place) - 1.0) + raised(place))
@@ -215,18 +216,19 @@ impl Made {
 
     fn down(&self, values: &mut [f32], first: u32) {
         let unit = self.unit;
+        let [_, errors] = self.chances;
         // What float32 makes of a whole number of units may be a little less.
         let whole = |x: f64| (x.abs() * FLOAT).min(0.5);
         match (self.step, self.sign) {
             (Step::Exact | Step::Encoded, _) => in_units(values, unit, |_, x| nearest(x)),
-            (Step::Truncated, _) => in_units(values, unit, |_, x| below(x + whole(x))),
-            (Step::Function(most, relative), Some(sign)) => in_units(values, unit, |_, x| {
+            (Step::Truncated, _) => in_units(values, unit, move |_, x| below(x + whole(x))),
+            (Step::Function(most, relative), Some(sign)) => in_units(values, unit, move |_, x| {
                 let most = most + relative * x.abs() / unit;
                 below(x + most * sign + whole(x))
             }),
-            (Step::Function(most, relative), None) => in_units(values, unit, |i, x| {
+            (Step::Function(most, relative), None) => in_units(values, unit, move |i, x| {
                 let most = most + relative * x.abs() / unit;
-                let error = most * (2.0 * self.chances[1].at(first.wrapping_add(i)) - 1.0);
+                let error = most * (2.0 * errors.at(first.wrapping_add(i)) - 1.0);
                 below(x + error + whole(x))
             }),
         }

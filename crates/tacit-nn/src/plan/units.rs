@@ -1,6 +1,8 @@
 //! Whole numbers of units, of many values at once: without branches or calls, so that a processor takes several
 //! at a time.
 
+use tacit_algebra::isa::{Loop, run};
+
 /// Adds and takes away again all that is less than 1.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
 /// From here on a number is whole, or nearly.
@@ -23,18 +25,33 @@ pub(super) fn nearest(x: f64) -> f64 {
 
 /// Makes of every value, in units, what `f` says of it and of its place among these; what is infinite, or no
 /// number, stays.
-#[inline]
 pub(super) fn in_units(values: &mut [f32], unit: f64, f: impl Fn(u32, f64) -> f64) {
-    let back = 1.0 / unit;
-    for (place, v) in values.iter_mut().enumerate() {
-        let units = f64::from(*v) * unit;
-        let made = f(place as u32, units);
-        let made = if units.abs() < f64::INFINITY {
-            made
-        } else {
-            units
-        };
-        *v = (made * back) as f32;
+    run(InUnits { values, unit, f });
+}
+
+struct InUnits<'a, F> {
+    values: &'a mut [f32],
+    unit: f64,
+    f: F,
+}
+
+impl<F: Fn(u32, f64) -> f64> Loop for InUnits<'_, F> {
+    type Made = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let InUnits { values, unit, f } = self;
+        let back = 1.0 / unit;
+        for (place, v) in values.iter_mut().enumerate() {
+            let units = f64::from(*v) * unit;
+            let made = f(place as u32, units);
+            let made = if units.abs() < f64::INFINITY {
+                made
+            } else {
+                units
+            };
+            *v = (made * back) as f32;
+        }
     }
 }
 
@@ -76,6 +93,7 @@ impl Chances {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tacit_algebra::isa::{Isa, with};
 
     #[test]
     fn whole_numbers_are_those_of_the_library() {
@@ -97,6 +115,21 @@ mod tests {
             [f32::INFINITY, f32::NEG_INFINITY, 1.0]
         );
         assert!(values[2].is_nan());
+    }
+
+    /// What every instruction set makes of the same numbers.
+    #[test]
+    fn units_are_the_same_everywhere() {
+        let chances = Chances::new([3, 1, 4]);
+        let all = |isa| {
+            let mut values: Vec<f32> = (0..1003).map(|i| (i as f32 - 500.0) / 7.0).collect();
+            values[11] = f32::INFINITY;
+            let raised = |place, x| below(x + chances.at(place)) + nearest(x / 3.0);
+            with(isa, || in_units(&mut values, 256.0, raised));
+            values
+        };
+        let portable = all(Isa::Portable);
+        assert!(Isa::available().all(|isa| all(isa) == portable));
     }
 
     /// Of many places, of neighbouring ones, and of two sequences whose names are neighbours: means and

@@ -1,6 +1,7 @@
 //! Work on every element of a value, shared out among the threads.
 
 use rayon::prelude::*;
+use tacit_algebra::isa::{Loop, run};
 
 /// Additions that a thread does at a time; of so few alone another thread gains nothing.
 const AT_ONCE: usize = 1 << 14;
@@ -89,21 +90,30 @@ pub(crate) fn are_finite(values: &[f32]) -> bool {
     values.chunks(AT_ONCE).all(finite)
 }
 
-/// Compares several at a time, as processors do at once.
 fn ends_of_part(values: &[f32]) -> Ends {
-    const LANES: usize = 16;
-    let (rows, rest) = values.as_chunks::<LANES>();
-    let (mut low, mut high) = ([NONE.0; LANES], [NONE.1; LANES]);
-    for row in rows {
-        for (low, &v) in low.iter_mut().zip(row) {
-            *low = if v < *low { v } else { *low };
+    run(EndsOf(values))
+}
+
+/// Compares several at a time, as processors do at once.
+struct EndsOf<'a>(&'a [f32]);
+
+impl Loop for EndsOf<'_> {
+    type Made = Ends;
+
+    #[inline(always)]
+    fn run(self) -> Ends {
+        const LANES: usize = 32;
+        let (rows, rest) = self.0.as_chunks::<LANES>();
+        let (mut low, mut high) = ([NONE.0; LANES], [NONE.1; LANES]);
+        for row in rows {
+            for ((low, high), &v) in low.iter_mut().zip(&mut high).zip(row) {
+                *low = if v < *low { v } else { *low };
+                *high = if v > *high { v } else { *high };
+            }
         }
-        for (high, &v) in high.iter_mut().zip(row) {
-            *high = if v > *high { v } else { *high };
-        }
+        let of_rows = low.into_iter().zip(high).fold(NONE, joined);
+        rest.iter().fold(of_rows, |ends, &v| joined(ends, (v, v)))
     }
-    let of_rows = low.into_iter().zip(high).fold(NONE, joined);
-    rest.iter().fold(of_rows, |ends, &v| joined(ends, (v, v)))
 }
 
 #[cfg(test)]
@@ -113,7 +123,7 @@ mod tests {
     /// Of all lengths about a row of lanes, with the ends and NaN at every place.
     #[test]
     fn ends_are_found_wherever_they_stand() {
-        for n in [1, 15, 16, 17, 33, 3 * AT_ONCE + 5] {
+        for n in [1, 15, 31, 32, 33, 65, 3 * AT_ONCE + 5] {
             for at in [0, n / 3, n - 1] {
                 let mut values: Vec<f32> = (0..n).map(|i| (i % 7) as f32).collect();
                 values[at] = -2.5;
