@@ -2,14 +2,19 @@
 
 use std::fmt;
 
-/// With four places, or as a power of ten where that tells nothing.
+/// With four places, or as a power of ten where that tells nothing. What has no end counts as some number that
+/// float32 does not hold.
 pub(super) struct Told(pub f64);
 
 impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Told(value) = *self;
         match value.abs() {
-            size if size != 0.0 && !(1e-3..1e7).contains(&size) && size.is_finite() => {
+            size if size > f32::MAX.into() && size.is_finite() => {
+                let less = if value < 0.0 { "less" } else { "more" };
+                write!(f, "{less} than float32 holds")
+            }
+            size if size != 0.0 && size.is_finite() && !(1e-3..1e7).contains(&size) => {
                 write!(f, "{value:.2e}")
             }
             _ => write!(f, "{value:.4}"),
@@ -30,7 +35,9 @@ mod tests {
             2e-4,
             9999999.0,
             1e7,
-            -1.25e150,
+            -1.25e30,
+            1e150,
+            -1e150,
             f64::NEG_INFINITY,
         ];
         let told = told.map(|v| Told(v).to_string());
@@ -41,7 +48,9 @@ mod tests {
             "2.00e-4",
             "9999999.0000",
             "1.00e7",
-            "-1.25e150",
+            "-1.25e30",
+            "more than float32 holds",
+            "less than float32 holds",
             "-inf",
         ];
         assert_eq!(told, expected);
