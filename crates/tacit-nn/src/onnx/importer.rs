@@ -290,7 +290,7 @@ impl<'a> Importer<'a> {
                 return Err(invalid(
                     node,
                     format!(
-                        "it reads '{name}', which no input, tensor or earlier node gives (the graph is not sorted, or has a cycle)"
+                        "it reads '{name}', which no input, tensor or earlier node gives (none has this name, or the graph has a cycle)"
                     ),
                 ));
             }

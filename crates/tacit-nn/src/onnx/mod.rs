@@ -57,6 +57,7 @@ mod sampled;
 mod scatter;
 mod selection;
 mod shape;
+mod sorted;
 mod table;
 mod tables;
 mod tail;
@@ -276,6 +277,7 @@ fn read(
     let graph = inline::inlined(model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
+    sorted::sort(&mut graph);
     negative_index::take_plain(&mut graph);
     empty::drop_parts(&mut graph);
     Importer {
