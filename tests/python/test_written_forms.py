@@ -192,3 +192,24 @@ def test_a_cast_that_changes_an_index_is_no_copy(tmp_path, narrow):
     except tacit.TacitError:
         return
     np.testing.assert_allclose(found["y"], runtime(path, TOKENS)[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("large", [-1e4, -1e8])
+def test_what_a_mask_keeps_beside_a_large_number(tmp_path, large):
+    """Of a bias that the number is taken from in float32 nothing would be left."""
+    weights = RNG.standard_normal((4, 6)).astype(np.float32) / 5
+    constants = {"0": np.float32(0), "large": np.float32(large), "w": weights}
+    constants["b"] = np.linspace(-2, 2, 6).astype(np.float32)
+    nodes = [
+        NODE("Gemm", ["x", "w", "b"], ["h"]), NODE("Greater", ["m", "0"], ["kept"]),
+        NODE("Where", ["kept", "h", "large"], ["masked"]),
+        NODE("ReduceMax", ["masked"], ["y"], axes=[1], keepdims=0),
+    ]  # fmt: skip
+    ends = {"x": (TensorProto.FLOAT, [4]), "m": (TensorProto.FLOAT, [6])}
+    path = write(tmp_path / "m.onnx", nodes, ends, {"y": (TensorProto.FLOAT, [])}, constants)
+    given = {"x": RNG.standard_normal((8, 4)), "m": RNG.integers(0, 2, (8, 6))}
+    given = {name: values.astype(np.float32) for name, values in given.items()}
+    given["m"][:, 0] = 1
+    _, found = private(path, given, given)
+    right = onnxruntime.InferenceSession(str(path)).run(None, given)[0]
+    assert np.abs(found["y"] - right).max() < 1e-4

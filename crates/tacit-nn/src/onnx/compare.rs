@@ -345,6 +345,15 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         let x = times(call, builder, "chosen", x, &Value::Constant(chosen))?;
         let y = times(call, builder, "others", y, &Value::Constant(others))?;
         two(call, builder, (Arithmetic::Add, "sum"), &x, &y)?
+    } else if let (Value::Secret { .. }, Value::Constant(far)) = (x, y)
+        && far.data.floats().iter().any(|v| v.abs() > NEARBY)
+    {
+        // What stands beside a large number loses its last places where that is taken from it and added again.
+        let one = Value::Constant(Constant::floats(vec![], vec![1.0]));
+        let others = two(call, builder, (Arithmetic::Sub, "others"), &one, condition)?;
+        let chosen = two(call, builder, (Arithmetic::Mul, "chosen"), condition, x)?;
+        let others = two(call, builder, (Arithmetic::Mul, "constant"), &others, y)?;
+        two(call, builder, (Arithmetic::Add, "sum"), &chosen, &others)?
     } else {
         let difference = match (x, y) {
             (Value::Constant(a), Value::Constant(b)) => Value::Constant(fold::binary("Sub", a, b)?),
@@ -364,6 +373,9 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         false => Ok(result),
     }
 }
+
+/// A number that may be taken from others in float32 and added to them again.
+const NEARBY: f32 = 16.0;
 
 /// The computed branch that a constant condition takes everywhere, where neither the condition nor the other branch
 /// stretches it.
