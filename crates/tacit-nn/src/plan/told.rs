@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// With four places, or as a power of ten where that tells nothing. What has no end counts as some number that
-/// float32 does not hold.
+/// With four places, or as a power of ten where that tells nothing. What float32 does not hold is told by its
+/// largest number: that has no end, as far as a plan knows.
 pub(super) struct Told(pub f64);
 
 impl fmt::Display for Told {
@@ -11,8 +11,12 @@ impl fmt::Display for Told {
         let Told(value) = *self;
         match value.abs() {
             size if size > f32::MAX.into() && size.is_finite() => {
-                let less = if value < 0.0 { "less" } else { "more" };
-                write!(f, "{less} than float32 holds")
+                let (sign, beyond) = if value < 0.0 {
+                    ("-", "less")
+                } else {
+                    ("", "more")
+                };
+                write!(f, "{sign}{:.2e} and {beyond}", f32::MAX)
             }
             size if size != 0.0 && size.is_finite() && !(1e-3..1e7).contains(&size) => {
                 write!(f, "{value:.2e}")
@@ -49,8 +53,8 @@ mod tests {
             "9999999.0000",
             "1.00e7",
             "-1.25e30",
-            "more than float32 holds",
-            "less than float32 holds",
+            "3.40e38 and more",
+            "-3.40e38 and less",
             "-inf",
         ];
         assert_eq!(told, expected);
