@@ -198,18 +198,27 @@ impl Elementary {
         }
     }
 
-    /// The algorithm. A recurrent network asks for the same few again and again, and a fit takes a while:
-    /// each is made once.
+    /// The algorithm. A recurrent network asks for the same few again and again, a planner for what there is none of,
+    /// and a fit takes a while: each is made, or found impossible, once.
     fn algorithm(&self) -> Result<Arc<Algorithm>, Error> {
-        static MADE: OnceLock<Mutex<HashMap<Elementary, Arc<Algorithm>>>> = OnceLock::new();
+        type Made = Result<Arc<Algorithm>, String>;
+        static MADE: OnceLock<Mutex<HashMap<Elementary, Made>>> = OnceLock::new();
         let made = MADE.get_or_init(Mutex::default);
         let lock = || made.lock().unwrap_or_else(|broken| broken.into_inner());
-        if let Some(known) = lock().get(self) {
-            return Ok(known.clone());
-        }
-        let new = Arc::new(self.make()?);
-        lock().insert(*self, new.clone());
-        Ok(new)
+        let known = lock().get(self).cloned();
+        let found = match known {
+            Some(known) => known,
+            None => {
+                let new = match self.make() {
+                    Ok(new) => Ok(Arc::new(new)),
+                    Err(Error::Invalid(why)) => Err(why),
+                    Err(other) => return Err(other),
+                };
+                lock().insert(*self, new.clone());
+                new
+            }
+        };
+        found.map_err(Error::Invalid)
     }
 
     fn make(&self) -> Result<Algorithm, Error> {

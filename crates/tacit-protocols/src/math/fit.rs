@@ -18,12 +18,22 @@ pub(super) fn at(polynomial: &[f64], u: f64) -> f64 {
 
 /// The largest magnitude that a polynomial's error has on `[-radius, radius]`.
 pub(super) fn largest(radius: f64, error: impl Fn(f64) -> f64) -> f64 {
+    errors(radius, error).fold(0.0, f64::max)
+}
+
+/// Whether [`largest`] times `unit` is at most `most`: of what is not, a few samples tell.
+pub(super) fn is_within(most: f64, unit: f64, radius: f64, error: impl Fn(f64) -> f64) -> bool {
+    errors(radius, error).all(|error| error * unit <= most)
+}
+
+/// The magnitudes of an error all over `[-radius, radius]`, with what it may be between.
+fn errors(radius: f64, error: impl Fn(f64) -> f64) -> impl Iterator<Item = f64> {
     static PLACES: LazyLock<Vec<f64>> = LazyLock::new(|| {
         let angle = |i: usize| std::f64::consts::PI * i as f64 / SAMPLES as f64;
         (0..=SAMPLES).map(|i| cos(angle(i))).collect()
     });
-    let samples = PLACES.iter().map(|u| error(radius * u).abs());
-    (1.0 + BETWEEN) * samples.fold(0.0, f64::max)
+    let places = PLACES.iter();
+    places.map(move |u| (1.0 + BETWEEN) * error(radius * u).abs())
 }
 
 /// The polynomial of this degree through the function at the Chebyshev nodes of `[-radius, radius]`,
@@ -93,6 +103,18 @@ pub(super) fn real(coefficients: &[i64], places: u32) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::math::public::exp;
+
+    #[test]
+    fn an_error_is_within_its_largest() {
+        let polynomial = interpolate(exp, 1.0, 6);
+        let error = |u| at(&polynomial, u) - exp(u);
+        for unit in [1.0, 3.0, exp2(18)] {
+            let most = largest(1.0, error) * unit;
+            assert!(is_within(most, unit, 1.0, error));
+            assert!(!is_within(most * (1.0 - 1e-9), unit, 1.0, error));
+        }
+        assert!(!is_within(1.0, 1.0, 1.0, |_| f64::NAN));
+    }
 
     #[test]
     fn polynomials_are_near_and_go_through_their_ends() {

@@ -6,7 +6,7 @@
 //! `[-1, 1]` is exact. At the ends of the interval the polynomials have their values to the last bit:
 //! powers of -1 and 1 are without rounding.
 
-use super::fit::{at, fixed_and_pinned, interpolate, largest, pinned, real};
+use super::fit::{at, fixed_and_pinned, interpolate, is_within, largest, pinned, real};
 use super::polynomial::{Blocks, Coefficients, MOST_DEGREE, places};
 use super::public::exp2;
 use super::steps::Steps;
@@ -223,12 +223,20 @@ impl<F: Fn(f64) -> f64> Shape<F> {
     fn polynomials(&self, format: Format, layout: Layout) -> Result<Vec<Vec<f64>>, Error> {
         let (one, coarse) = (format.one(), format.coarseness());
         let near = (NEAR * coarse).max(self.jump(layout) * one + BEYOND * coarse);
+        let mut hardest = layout.pieces - 1;
         let of_degree = |degree| {
-            let fitted = (0..layout.pieces).map(|piece| {
+            let fitted = |piece| {
                 let polynomial = interpolate(self.on(layout, piece), 1.0, degree);
                 let polynomial = pinned(polynomial, self.ends_of(layout, piece));
-                let error = self.error(layout, piece, &polynomial);
-                (error * one <= near).then_some(polynomial)
+                let function = self.on(layout, piece);
+                let error = |u| at(&polynomial, u) - function(u);
+                is_within(near, one, 1.0, error).then_some(polynomial)
+            };
+            // What one degree does not reach the next seldom does: of many pieces one is looked at for most degrees.
+            fitted(hardest)?;
+            let fitted = (0..layout.pieces).map(|piece| {
+                hardest = piece;
+                fitted(piece)
             });
             fitted.collect::<Option<Vec<_>>>()
         };
