@@ -244,29 +244,31 @@ impl Plan {
         let width = layer
             .widths
             .map_or(self.modulus.bits(), |widths| widths.weights);
-        let term_bits = match op {
-            Op::Affine(_) => fraction,
-            _ => fraction + layer.trunc,
+        let refused = || EncodeError::Weight {
+            layer: layer.name.clone(),
+            modulus: self.modulus,
         };
-        let all = |values: &[f32], bits: u32, width: u32| -> Result<Vec<i64>, EncodeError> {
-            let (unit, bound) = (f64::from(bits).exp2(), f64::from(width).exp2() / 2.0);
-            let one = |&v: &f32| {
-                let fits = (f64::from(v) * unit).round().abs() < bound;
-                let refused = || EncodeError::Weight {
-                    layer: layer.name.clone(),
-                    modulus: self.modulus,
-                };
-                if fits {
-                    Ok(encode(v.into(), bits))
-                } else {
-                    Err(refused())
-                }
+        let fits = |values: &[f32], bits: u32, width: u32| -> Result<Vec<i64>, EncodeError> {
+            let bound = f64::from(width).exp2() / 2.0;
+            let one = |&v: &f32| match scaled(v, bits) {
+                whole if whole.abs() < bound => Ok(whole as i64),
+                _ => Err(refused()),
             };
             values.iter().map(one).collect()
         };
+        // A sum of products that the plan bounds is right modulo the modulus, whatever its terms are.
+        let wraps = |values: &[f32], bits: u32| -> Result<Vec<i64>, EncodeError> {
+            let one = |&v: &f32| self.modulus.residue(scaled(v, bits)).ok_or_else(refused);
+            values.iter().map(one).collect()
+        };
+        let terms = match op {
+            Op::Affine(_) => fits(terms, fraction, self.modulus.bits()),
+            _ if layer.widths.is_some() => fits(terms, fraction + layer.trunc, self.modulus.bits()),
+            _ => wraps(terms, fraction + layer.trunc),
+        };
         Ok(LayerWeights {
-            factors: all(factors, layer.weight_bits, width)?,
-            terms: all(terms, term_bits, self.modulus.bits())?,
+            factors: fits(factors, layer.weight_bits, width)?,
+            terms: terms?,
         })
     }
 
@@ -299,6 +301,11 @@ impl Plan {
         let values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();
         Ok(tail::finish(&self.outputs, values))
     }
+}
+
+/// The whole number that holds `value` with so many fraction bits.
+fn scaled(value: f32, bits: u32) -> f64 {
+    (f64::from(value) * f64::from(bits).exp2()).round()
 }
 
 /// The place of element `at` of an item, axis by axis.

@@ -59,6 +59,24 @@ impl Modulus {
         }
     }
 
+    /// The residue of a whole number that lies nearest to 0; none of what is beyond 126 bits.
+    pub(crate) fn residue(self, whole: f64) -> Option<i64> {
+        if whole.is_nan() || whole.abs() >= 126f64.exp2() {
+            return None;
+        }
+        let modulus = match self {
+            Modulus::PowerOfTwo(bits) => 1i128 << bits,
+            Modulus::Mersenne(bits) => (1i128 << bits) - 1,
+        };
+        let rest = (whole as i128).rem_euclid(modulus);
+        let nearest = if rest < (modulus + 1) / 2 {
+            rest
+        } else {
+            rest - modulus
+        };
+        Some(nearest as i64)
+    }
+
     /// Whether numbers have room to spare at a good precision.
     pub(super) fn is_wide(self) -> bool {
         self.bits() > 32
@@ -87,6 +105,30 @@ impl fmt::Display for Modulus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every number of a small range, and those around the ends of each modulus.
+    #[test]
+    fn residues_are_the_nearest_to_zero() {
+        for modulus in MODULI {
+            let size = match modulus {
+                Modulus::PowerOfTwo(bits) => 1i128 << bits,
+                Modulus::Mersenne(bits) => (1i128 << bits) - 1,
+            };
+            let near = |at: i128| (-3000..3000i128).map(move |d| at + d * 1024);
+            let ends = [0, size / 2, -size / 2, size, -size, 5 * size, 1 << 100];
+            for whole in ends.into_iter().flat_map(near) {
+                // What a float holds of it.
+                let float = whole as f64;
+                let whole = float as i128;
+                let residue = i128::from(modulus.residue(float).expect("below 126 bits"));
+                assert_eq!((whole - residue) % size, 0, "{modulus} {whole}");
+                assert!(-size / 2 <= residue && residue < (size + 1) / 2);
+            }
+            assert_eq!(modulus.residue(126f64.exp2()), None);
+            assert_eq!(modulus.residue(f64::NEG_INFINITY), None);
+            assert_eq!(modulus.residue(f64::NAN), None);
+        }
+    }
 
     /// Plans are sent, and settings given, with bits alone.
     #[test]
