@@ -269,6 +269,9 @@ impl Compiled {
         }
         let width = protocol.width(options.width()?)?;
         protocol.check_key_bits(options.key_bits()?)?;
+        if self.source.protocol.is_some() {
+            return Ok(&self.plan);
+        }
         let precision = options.precision_for(protocol);
         let has_widths = self.plan.input_widths.is_some();
         if width == self.plan.modulus.bits() && precision.is_some() == has_widths {

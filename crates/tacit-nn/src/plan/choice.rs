@@ -48,6 +48,8 @@ pub(super) struct Chosen<T> {
     pub warnings: Vec<String>,
     /// The largest error of an output that is to be expected.
     pub error: f64,
+    /// The share of the outputs' deviation that rounding was seen to cost, where a user must hear of it.
+    pub rough: Option<f64>,
     /// The largest errors that the trial shows of every output: of the output itself, and of what the receiver
     /// computes from it.
     pub shown: Vec<[f64; 2]>,
@@ -203,7 +205,8 @@ impl<'a> Choice<'a> {
         if let Some((_, value)) = beyond {
             warnings.push(led_beyond(&self.named(value)));
         }
-        if shown.is_rough() {
+        let rough = shown.is_rough().then(|| shown.share());
+        if rough.is_some() {
             let worst = shown.worst(self.graph, &best.rounding)?;
             warnings.push(rounding(self.options, &shown, &self.named(worst)));
         }
@@ -213,6 +216,7 @@ impl<'a> Choice<'a> {
             bounds: best.bounds,
             made: best.made,
             warnings,
+            rough,
             error: CAUTION * errors.iter().map(|of| of[0]).fold(0.0, f64::max),
             shown: errors,
         })

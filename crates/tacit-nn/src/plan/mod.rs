@@ -107,8 +107,9 @@ pub fn plan(graph: &Graph, options: &PlanOptions) -> Result<Plan, PlanError> {
     let opened = end::resolve(graph, options.reveal)?;
     let choice = Choice::new(graph, options)?;
     match options.precision {
-        Some(precision) => with_widths(&choice, opened, precision),
-        None => at(&choice, opened, options.fraction_bits),
+        Some(Precision::Auto) => with_widths_or_one(&choice, &opened),
+        Some(precision) => Ok(with_widths(&choice, &opened, precision)?.0),
+        None => Ok(at(&choice, &opened, options.fraction_bits)?.0),
     }
 }
 
@@ -128,13 +129,34 @@ pub fn plan_each(
     let choice = Choice::new(graph, options)?;
     let plan = |&f: &u32| {
         let opened = end::resolve(graph, options.reveal)?;
-        at(&choice, opened, Some(f))
+        Ok(at(&choice, &opened, Some(f))?.0)
     };
     Ok(fraction_bits.iter().map(plan).collect())
 }
 
+/// A plan, and the share of the outputs' deviation that rounding costs, where a user must hear of it.
+type Made = (Plan, Option<f64>);
+
+/// How many times less than widths of their own one width for all must err to be worth its bytes.
+const NEARER: f64 = 4.0;
+
+/// The plan in which every tensor has a width of its own; where none of these fits or is near enough, that of
+/// one width for all, if it is far nearer. A column of times in seconds beside one of shares needs all of 64 bits.
+fn with_widths_or_one(choice: &Choice, opened: &Opened) -> Result<Plan, PlanError> {
+    let own = with_widths(choice, opened, Precision::Auto);
+    let rough = match own {
+        Ok((plan, None)) => return Ok(plan),
+        Ok((_, Some(share))) => share,
+        Err(_) => f64::INFINITY,
+    };
+    match at(choice, opened, None) {
+        Ok((plan, share)) if NEARER * share.unwrap_or(0.0) < rough => Ok(plan),
+        _ => Ok(own?.0),
+    }
+}
+
 /// The plan at `f` fraction bits, or at the best.
-fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError> {
+fn at(choice: &Choice, opened: &Opened, f: Option<u32>) -> Result<Made, PlanError> {
     let (graph, options) = (choice.graph, choice.options);
     let limits = Limits {
         modulus: options.modulus,
@@ -155,13 +177,13 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
     keys::tell_widths(&mut keys, graph, options, bounds, |id| made.fraction(id));
     let layers = layers(graph, bounds, scales, &keys, |id| made.fraction(id));
     let opening = opened.opening(graph, bounds, f, options);
-    Ok(Plan {
+    let plan = Plan {
         compare_bits: comparing(bounds, made),
         opening,
         warnings: chosen.warnings,
         key_warnings,
         error: chosen.error,
-        answers_errors: answers::errors(&opened, &chosen.shown),
+        answers_errors: answers::errors(opened, &chosen.shown),
         ..frame(
             graph,
             options,
@@ -170,11 +192,12 @@ fn at(choice: &Choice, opened: Opened, f: Option<u32>) -> Result<Plan, PlanError
             f,
             layers,
         )
-    })
+    };
+    Ok((plan, chosen.rough))
 }
 
 /// The plan in which every tensor has a width of its own.
-fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<Plan, PlanError> {
+fn with_widths(choice: &Choice, opened: &Opened, precision: Precision) -> Result<Made, PlanError> {
     let (graph, options) = (choice.graph, choice.options);
     let chosen = choice.widths(precision)?;
     let (assigned, bounds) = (&chosen.made, &chosen.bounds[..]);
@@ -191,11 +214,11 @@ fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<
         weights: 0,
         product: input.bits,
     };
-    Ok(Plan {
+    let plan = Plan {
         input_widths: Some(input_widths),
         warnings: chosen.warnings,
         error: chosen.error,
-        answers_errors: answers::errors(&opened, &chosen.shown),
+        answers_errors: answers::errors(opened, &chosen.shown),
         ..frame(
             graph,
             options,
@@ -204,14 +227,15 @@ fn with_widths(choice: &Choice, opened: Opened, precision: Precision) -> Result<
             fraction(graph.output),
             layers,
         )
-    })
+    };
+    Ok((plan, chosen.rough))
 }
 
 /// A plan without warnings, over the whole ring.
 fn frame(
     graph: &Graph,
     options: &PlanOptions,
-    opened: Opened,
+    opened: &Opened,
     inputs: Vec<PlannedInput>,
     fraction_bits: u32,
     layers: Vec<Layer>,
@@ -229,10 +253,10 @@ fn frame(
         output: graph.output,
         opening: Opening {
             reveal: opened.reveal,
-            scores: opened.scores,
+            scores: opened.scores.clone(),
             keys: Keys::ALL,
         },
-        outputs: opened.outputs,
+        outputs: opened.outputs.clone(),
         warnings: vec![],
         key_warnings: vec![],
         error: 0.0,
