@@ -213,3 +213,67 @@ def test_what_a_mask_keeps_beside_a_large_number(tmp_path, large):
     _, found = private(path, given, given)
     right = onnxruntime.InferenceSession(str(path)).run(None, given)[0]
     assert np.abs(found["y"] - right).max() < 1e-4
+
+
+@pytest.mark.parametrize("first", ["scores", "masks"])
+@pytest.mark.parametrize("low", [np.finfo(np.float32).min, -np.inf])
+def test_two_masks_are_added(tmp_path, first, low):
+    """One is constant, one of an input: each to the scores, or first to each other."""
+    size = 5
+    causal = np.triu(np.full((size, size), low, np.float32), 1)
+    lowest = np.float32(np.finfo(np.float32).min)
+    constants = {"c": causal, "1": np.float32(1), "low": lowest}
+    sums = {
+        "scores": [NODE("Add", ["x", "c"], ["a"]), NODE("Add", ["a", "m"], ["s"])],
+        "masks": [NODE("Add", ["m", "c"], ["a"]), NODE("Add", ["x", "a"], ["s"])],
+    }
+    nodes = [
+        NODE("Cast", ["kept"], ["k"], to=1), NODE("Sub", ["1", "k"], ["left"]),
+        NODE("Mul", ["left", "low"], ["m"]), *sums[first],
+        NODE("Softmax", ["s"], ["p"], axis=-1), NODE("MatMul", ["p", "v"], ["y"]),
+    ]  # fmt: skip
+    ends = {
+        "x": (TensorProto.FLOAT, [size, size]), "v": (TensorProto.FLOAT, [size, 3]),
+        "kept": (TensorProto.INT64, [1, size]),
+    }  # fmt: skip
+    outputs = {"y": (TensorProto.FLOAT, [size, 3])}
+    path = write(tmp_path / "m.onnx", nodes, ends, outputs, constants)
+    shapes = {"x": (8, size, size), "v": (8, size, 3)}
+    given = {name: RNG.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    given["kept"] = RNG.integers(0, 2, (8, 1, size))
+    given["kept"][:, :, 0] = 1
+    _, found = private(path, given, given)
+    right = onnxruntime.InferenceSession(str(path)).run(None, given)[0]
+    assert np.abs(found["y"] - right).max() < 1e-3
+
+
+def test_an_infinity_of_a_choice_is_named(tmp_path):
+    """0 times what a constant choice leaves out would be no number."""
+    constants = {"c": np.tri(3, dtype=bool), "low": np.float32(-np.inf)}
+    nodes = [NODE("Where", ["c", "x", "low"], ["w"]), NODE("Exp", ["w"], ["y"])]
+    ends = {"x": (TensorProto.FLOAT, [3, 3])}, {"y": (TensorProto.FLOAT, [3, 3])}
+    path = write(tmp_path / "m.onnx", nodes, *ends, constants)
+    with pytest.raises(
+        tacit.CompileError, match=r"holds -inf at element 1; weights must be finite"
+    ):
+        tacit.compile(path)
+
+
+def test_the_root_of_a_distance(tmp_path):
+    """The old exporter of torch writes the power `1 / 2.000001`; samples may be the same."""
+    power = np.float32(1) / np.float32(2.000001)
+    constants = {"2": np.float32(2), "half": power}
+    nodes = [
+        NODE("Sub", ["a", "b"], ["d"]), NODE("Pow", ["d", "2"], ["q"]),
+        NODE("ReduceSum", ["q"], ["s"], keepdims=0, noop_with_empty_axes=0),
+        NODE("Pow", ["s", "half"], ["y"]),
+    ]  # fmt: skip
+    nodes[2].input.append("last")
+    constants["last"] = np.array([-1])
+    ends = {name: (TensorProto.FLOAT, [4]) for name in "ab"}
+    path = write(tmp_path / "m.onnx", nodes, ends, {"y": (TensorProto.FLOAT, [])}, constants)
+    given = {name: RNG.standard_normal((8, 4)).astype(np.float32) for name in "ab"}
+    given["b"][::4] = given["a"][::4]
+    _, found = private(path, given, given)
+    right = onnxruntime.InferenceSession(str(path)).run(None, given)[0]
+    assert np.abs(found["y"] - right).max() < 1e-3

@@ -427,8 +427,12 @@ fn times(
 ) -> Result<Value, Fault> {
     match (x, numbers) {
         (Value::Constant(x), Value::Constant(numbers)) => {
-            let finite = fold::floats(x);
-            Ok(Value::Constant(fold::binary("Mul", &finite, numbers)?))
+            let none = Constant::floats(vec![], vec![0.0]);
+            Ok(Value::Constant(fold::chosen(
+                numbers,
+                &fold::floats(x),
+                &none,
+            )?))
         }
         _ => two(call, builder, (Arithmetic::Mul, part), x, numbers),
     }

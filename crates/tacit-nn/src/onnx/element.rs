@@ -114,6 +114,27 @@ fn with_itself(call: &Call, what: Arithmetic, a: &Value, b: &Value) -> Option<Co
     })
 }
 
+/// The numbers of a constant; where a softmax leaves out what the lowest of them are added to, or marks of a secret
+/// mask times them, others that do the same in fixed point.
+fn terms_or_factors<'a>(
+    call: &Call<'a>,
+    builder: &mut Builder,
+    what: Arithmetic,
+    x: ValueId,
+    constant: usize,
+) -> Result<(&'a [usize], Weights), Fault> {
+    let given = call.constant(constant)?;
+    let values = given.data.floats();
+    let may_hide = matches!(what, Arithmetic::Add | Arithmetic::Mul);
+    if let Some(hidden) = hidden(call, builder, &values).filter(|_| may_hide)
+        && (what == Arithmetic::Add || token::ask_for_truths(builder, x)?)
+    {
+        let hidden = builder.derive(&values, "hidden".into(), || hidden);
+        return Ok((&given.shape, hidden));
+    }
+    call.weights(constant)
+}
+
 /// The operation on input `secret` and input `constant`; of a divisor, `x` is the reciprocal already.
 fn with_constant(
     call: &Call,
@@ -129,13 +150,7 @@ fn with_constant(
     if let Some(value) = absorb::sum(call, builder, secret, call.constant(constant)?)? {
         return Ok(value);
     }
-    let (given, mut values) = call.weights(constant)?;
-    if what == Arithmetic::Mul
-        && let Some(hidden) = hidden(call, builder, &values)
-        && token::ask_for_truths(builder, x)?
-    {
-        values = builder.derive(&values, "hidden".into(), || hidden);
-    }
+    let (given, values) = terms_or_factors(call, builder, what, x, constant)?;
     let fixed = Stretched::new(given, &values, shape, batch)?;
     let x = Composer::new(call, builder).stretched(x, shape, &fixed.out)?;
     let mut number = |what: &str, f: fn(f32) -> f32| {

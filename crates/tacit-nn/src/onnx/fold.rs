@@ -13,7 +13,7 @@ use crate::index::{broadcast, common_shape, pick, transpose, whole};
 use crate::reference::gemm;
 
 pub(super) use computed::computed;
-pub(super) use numbers::{binary, floats, logarithms, truths};
+pub(super) use numbers::{binary, chosen, floats, logarithms, truths};
 
 /// The most multiplications of constants at a node.
 const MAX_WORK: usize = 1 << 32;

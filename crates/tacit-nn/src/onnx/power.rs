@@ -44,7 +44,8 @@ pub(super) fn pow(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (_, shape, batch) = call.secret_at(0)?;
     let (given, exponents) = call.weights(1)?;
-    let mut different: Vec<f32> = exponents.to_vec();
+    let exponents: Vec<f32> = exponents.iter().map(|&e| as_half(e)).collect();
+    let mut different = exponents.clone();
     different.sort_by(f32::total_cmp);
     different.dedup();
     let out = Stretched::new(given, &exponents, shape, batch)?.out;
@@ -104,6 +105,19 @@ fn by_exponential(call: &Call, builder: &mut Builder, exponents: &Value) -> Resu
     on(call, builder, &inner, |c, x| {
         c.each("power", exp_of(ANY), &[x])
     })
+}
+
+/// How near to a whole number twice an exponent is taken for it: `x` to the rest is 1 to within `2^-21 |ln x|`, less
+/// than a logarithm and an exponential lose. A norm of a distance is exported as the power `1 / 2.000001`.
+const AS_HALF: f32 = 1.0 / (1 << 20) as f32;
+
+/// An exponent, or the half one that is as good.
+fn as_half(exponent: f32) -> f32 {
+    let nearest = (2.0 * exponent).round();
+    match (2.0 * exponent - nearest).abs() <= AS_HALF && nearest != 0.0 {
+        true => nearest / 2.0,
+        false => exponent,
+    }
 }
 
 /// Whether a power of this exponent is made of products, roots and reciprocals.

@@ -142,7 +142,9 @@ impl PlannedFunction {
             let planned = Self::of_domain(function, domain, arguments);
             let possible = planned.and_then(|planned| {
                 let elementary = planned.elementary(nearness, element_bits, f, arguments.fraction);
-                elementary.map(|_| planned).map_err(|e| e.to_string())
+                elementary
+                    .map(|_| planned)
+                    .map_err(|why| too_large(function, domain, why))
             });
             match possible {
                 Ok(planned) => return Ok(planned),
@@ -307,6 +309,18 @@ impl Plan {
                 )
             }
         }
+    }
+}
+
+/// Why a function's results do not fit. An exponential of samples that nobody gave is soon beyond every ring.
+fn too_large(function: Function, x: Interval, why: Error) -> String {
+    match function {
+        Function::Exp => format!(
+            "{why}; its arguments are planned up to {}, where it is {}: give samples or an input range that show that they stay lower",
+            Told(x.1),
+            Told(x.1.exp())
+        ),
+        _ => why.to_string(),
     }
 }
 

@@ -305,18 +305,28 @@ pub(super) fn choose(call: &Call) -> Result<Constant, Fault> {
     if x.kind != y.kind {
         return bad("its inputs have different data types");
     }
+    if !matches!(condition.data, Data::Int(_)) {
+        return bad("its condition must hold bools");
+    }
+    chosen(condition, x, y)
+}
+
+/// The numbers of `x` where a condition is not 0, else those of `y`.
+pub(in super::super) fn chosen(
+    condition: &Constant,
+    x: &Constant,
+    y: &Constant,
+) -> Result<Constant, Fault> {
     let shape = common_shape(&x.shape, &y.shape)
         .and_then(|both| common_shape(&both, &condition.shape))
         .ok_or_else(|| mismatch(&x.shape, &y.shape))?;
     bounded_len(&shape)?;
     let index =
         |c: &Constant| broadcast(&c.shape, &shape).ok_or_else(|| mismatch(&c.shape, &shape));
-    let Data::Int(chosen) = condition.data.gather(&index(condition)?, 0.0) else {
-        return bad("its condition must hold bools");
-    };
-    fn mixed<T: Copy, C: FromIterator<T>>(chosen: &[i64], x: &[T], y: &[T]) -> C {
+    let chosen = condition.data.gather(&index(condition)?, 0.0).floats();
+    fn mixed<T: Copy, C: FromIterator<T>>(chosen: &[f32], x: &[T], y: &[T]) -> C {
         let both = x.iter().zip(y).zip(chosen);
-        both.map(|((x, y), &c)| if c != 0 { *x } else { *y })
+        both.map(|((x, y), &c)| if c != 0.0 { *x } else { *y })
             .collect()
     }
     let data = match (
