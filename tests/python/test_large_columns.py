@@ -1,6 +1,7 @@
-"""Columns of times in seconds beside shares.
+"""Numbers as they are measured: times in seconds beside shares, series of thousands.
 
-Their products and offsets are beyond the ring; sums of these are within it.
+Products of times and what is taken from them are beyond the ring; their sums are within it. The
+inverse of a deviation of thousands is a few units of the fraction bits of other numbers.
 """
 
 import numpy as np
@@ -29,6 +30,36 @@ def table(tmp_path_factory):
 @pytest.mark.parametrize("protocol", ["clear", "falcon", "bicoptor", "shamir", "sirnn"])
 def test_times_beside_shares(table, protocol):
     path, x, right = table
+    model = tacit.compile(path, samples=x[:40], protocol=protocol)
+    found = tacit.local(protocol=protocol).predict(model, x[40:]).output
+    assert np.abs(found - right[40:]).max() < 2e-3 * right.std()
+    assert not [text for text in model.warnings if "rounding" in text]
+
+
+LENGTH = 16
+
+
+@pytest.fixture(scope="module")
+def forecast(tmp_path_factory):
+    """A line of a series less its mean and by its deviation, which are given back to its answer."""
+    net = Net([LENGTH])
+    mean = net("ReduceMean", "x", np.array([1]))
+    less = net("Sub", "x", mean)
+    variance = net("ReduceMean", net("Mul", less, less), np.array([1]))
+    root = net("Sqrt", net("Add", variance, np.array(1e-5)))
+    weights = net.weights(LENGTH, 4).astype(np.float32)
+    line = net("MatMul", net("Div", less, root), weights)
+    path = tmp_path_factory.mktemp("series") / "forecast.onnx"
+    net.save(path, net("Add", net("Mul", line, root), mean))
+    steps = RNG.normal(0, 0.3, (60, LENGTH)).cumsum(1) + RNG.normal(0, 3, (60, 1))
+    x = (5000 * steps).astype(np.float32)
+    mean = x.mean(1, keepdims=True, dtype=float)
+    return path, x, (x - mean) @ weights.astype(float) + mean
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "bicoptor", "shamir", "sirnn"])
+def test_series_of_thousands_by_their_deviation(forecast, protocol):
+    path, x, right = forecast
     model = tacit.compile(path, samples=x[:40], protocol=protocol)
     found = tacit.local(protocol=protocol).predict(model, x[40:]).output
     assert np.abs(found - right[40:]).max() < 2e-3 * right.std()

@@ -245,6 +245,14 @@ impl PlannedFunction {
         Ok(function.within(within).between(from, to))
     }
 
+    /// Whether its results may have fraction bits of their own.
+    pub(super) fn is_inverse(self) -> bool {
+        matches!(
+            self,
+            PlannedFunction::Reciprocal { .. } | PlannedFunction::InverseSqrt { .. }
+        )
+    }
+
     /// The function's name for tables.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -294,7 +302,7 @@ impl Plan {
         let from = self.number(layer.inputs[0]);
         match layer.widths {
             None => {
-                let f = self.fraction_bits;
+                let f = layer.own_fraction.unwrap_or(self.fraction_bits);
                 let function =
                     function.elementary(self.functions, self.modulus.bits(), f, from.fraction)?;
                 Ok(function.within(layer.argument_bits))

@@ -16,6 +16,7 @@ mod functions;
 #[cfg(test)]
 mod graphs;
 mod inputs;
+mod inverses;
 mod key_search;
 mod keys;
 mod layers;

@@ -3,7 +3,7 @@
 use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound, FAR};
 use super::variance::own_fractions;
-use super::{Functions, Modulus, Order, PlanError, clip, first_holders, whole};
+use super::{Functions, Modulus, Order, PlanError, clip, first_holders, inverses, whole};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, len};
 
 /// The scales of one layer.
@@ -58,8 +58,20 @@ pub(super) fn integer_bits(value: f64) -> i32 {
 
 impl Limits {
     /// Bits of magnitude: truncation takes values below a quarter of the ring or field.
-    fn room(&self) -> i32 {
+    pub(super) fn room(&self) -> i32 {
         self.modulus.bits() as i32 - 2
+    }
+
+    /// For every layer the fraction bits of its result, where these are its own.
+    fn own_fractions(&self, graph: &Graph, bounds: &[Bound], f: u32) -> Vec<Option<u32>> {
+        if self.order == Order::TruncateThenMultiply {
+            return vec![None; graph.nodes.len()];
+        }
+        let mut own = own_fractions(graph, bounds, f, self.room().max(0) as u32);
+        if self.modulus.is_wide() && !self.same_scale {
+            inverses::own_fractions(self, graph, bounds, f, &mut own);
+        }
+        own
     }
 
     /// The scales of all layers at `f` fraction bits, or the first layer that does not fit.
@@ -70,12 +82,7 @@ impl Limits {
         f: u32,
     ) -> Result<Vec<Scale>, PlanError> {
         self.fits(&graph.inputs_name(), bounds[0].planned, f, 0)?;
-        let own = match self.order {
-            Order::MultiplyThenTruncate => {
-                own_fractions(graph, bounds, f, self.room().max(0) as u32)
-            }
-            Order::TruncateThenMultiply => vec![None; graph.nodes.len()],
-        };
+        let own = self.own_fractions(graph, bounds, f);
         let layer = |(i, node): (usize, &Node)| -> Result<Scale, PlanError> {
             let name = format!("layer '{}'", node.name);
             let bound = bounds[i + 1].planned;
@@ -100,9 +107,12 @@ impl Limits {
                         most: f64::from(domain.1),
                         fraction: fraction_of(&own, node.inputs[0], f),
                     };
-                    self.function(&name, *function, arguments, f)
+                    self.function(&name, *function, arguments, to)
                 }
-                Op::Mul | Op::MatMul(_) => self.square(&name, bound, f, to),
+                Op::Mul | Op::MatMul(_) => {
+                    let product = inverses::of_product(node, &own, f);
+                    self.square(&name, bound, f, [product, to])
+                }
                 Op::AveragePool(pool) => self.mean(&name, pool, bound, to),
                 Op::Clip { .. } => {
                     let x = bounds[node.inputs[0]];
@@ -204,8 +214,14 @@ impl Limits {
         })
     }
 
-    /// A product of two computed values, whose result has `to` fraction bits.
-    fn square(&self, name: &str, bound: f64, f: u32, to: u32) -> Result<Scale, PlanError> {
+    /// A product of two computed values, which has `product` fraction bits, and its result `to`.
+    fn square(
+        &self,
+        name: &str,
+        bound: f64,
+        f: u32,
+        [product, to]: [u32; 2],
+    ) -> Result<Scale, PlanError> {
         if self.order == Order::TruncateThenMultiply {
             // The other factor drops the other `f - f / 2` bits.
             return Ok(Scale {
@@ -215,11 +231,11 @@ impl Limits {
                 ..Scale::default()
             });
         }
-        self.fits(name, bound, f, f)?;
+        self.fits(name, bound, f, product - f)?;
         Ok(Scale {
             input_trunc: 0,
             weight_bits: 0,
-            trunc: 2 * f - to,
+            trunc: product - to,
             ..Scale::default()
         })
     }

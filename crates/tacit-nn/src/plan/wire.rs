@@ -141,7 +141,10 @@ impl Plan {
             "it drops more than the fraction".into()
         })?;
         let own = |own: u32| {
-            let result = !matches!(layer.op, LayerOp::Function(_));
+            let result = match layer.op {
+                LayerOp::Function(of) => of.is_inverse(),
+                _ => true,
+            };
             let more = (self.fraction_bits + 1..self.modulus.bits() - 2).contains(&own);
             result && more && layer.widths.is_none() && self.order == Order::MultiplyThenTruncate
         };
