@@ -6,8 +6,11 @@ use super::super::trial::{Erred, TRIAL_WORK};
 use super::Choice;
 use super::candidate::{Candidate, are_as_few};
 
-/// The error that is better borne than any doubt, and that which is better borne than more of them.
+/// The error that is little where there is no room to spare.
 pub(super) const ENOUGH: f64 = 1.0 / 64.0;
+/// The error that is better borne than any doubt, and that which is better borne than more of them: inputs that were
+/// not tried may err a little more, and a hundredth is warned of.
+const ENOUGH_SURE: f64 = 1.0 / 256.0;
 const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
 /// The error of a trial that tells candidates apart by chance: rounding alone answers some of its inputs.
 const HOPELESS: f64 = 0.25;
@@ -69,7 +72,7 @@ impl Choice<'_> {
             picked.is_some_and(|(at, error)| {
                 let known = &candidates[at];
                 let enough = match known.doubts.is_empty() {
-                    true => ENOUGH,
+                    true => ENOUGH_SURE,
                     false => ENOUGH_DOUBTFUL,
                 };
                 doubtful(known, fewest) < doubtful(next, fewest) && error <= enough
