@@ -64,3 +64,18 @@ def test_series_of_thousands_by_their_deviation(forecast, protocol):
     found = tacit.local(protocol=protocol).predict(model, x[40:]).output
     assert np.abs(found - right[40:]).max() < 2e-3 * right.std()
     assert not [text for text in model.warnings if "rounding" in text]
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "bicoptor", "shamir", "sirnn"])
+def test_prices_by_their_logarithms(tmp_path, protocol):
+    """Twice the logarithm of a price would be that of its square, which no ring holds."""
+    net = Net([3])
+    weights, offset = np.array([[0.7], [-0.5], [0.3]], np.float32), np.float32(14)
+    out = net("Exp", net("Gemm", "x", net.constant(weights), net.constant([offset])))
+    net.save(tmp_path / "prices.onnx", out)
+    x = np.random.default_rng(1).standard_normal((80, 3)).astype(np.float32)
+    right = np.exp(x @ weights.astype(float) + offset)
+    model = tacit.compile(tmp_path / "prices.onnx", samples=x[:60], protocol=protocol)
+    found = tacit.local(protocol=protocol).predict(model, x[60:]).output
+    assert np.abs(found - right[60:]).max() < 5e-3 * right.std()
+    assert not [text for text in model.warnings if "rounding" in text]

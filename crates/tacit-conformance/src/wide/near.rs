@@ -12,12 +12,13 @@ const PLACES: u32 = 10;
 pub fn fewer_places(s: &dyn Subject, format: Format, n: usize) {
     let span = Span { low: -6, high: 6 };
     type Case = (FunctionKind, fn(f64) -> f64);
-    let kinds: [Case; 8] = [
+    let kinds: [Case; 9] = [
         (FunctionKind::Sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
         (FunctionKind::Tanh, f64::tanh),
         (FunctionKind::Erf, error_function),
         (FunctionKind::Exp { high: 0 }, f64::exp),
         (FunctionKind::Exp { high: 2 }, f64::exp),
+        (FunctionKind::Exp { high: 17 }, f64::exp),
         (FunctionKind::Reciprocal { span }, f64::recip),
         (FunctionKind::InverseSqrt { span }, |x| x.sqrt().recip()),
         (FunctionKind::SquareRoot { span }, f64::sqrt),

@@ -103,6 +103,8 @@ const WIDENED: [i32; 4] = [12, 8, 4, 0];
 pub(super) struct Arguments {
     /// The arguments that were seen, with the plan's margin.
     pub within: Interval,
+    /// The results that were seen, with that margin.
+    pub results: Interval,
     /// The arguments that an input can lead to.
     pub worst: Interval,
     /// A magnitude that no argument exceeds by the way it is made, rounding included.
@@ -123,7 +125,20 @@ impl Arguments {
             };
             (wide.0.max(self.worst.0), wide.1.min(self.worst.1))
         };
-        std::iter::once(self.worst).chain(WIDENED.map(widened))
+        let all = std::iter::once(self.worst).chain(WIDENED.map(widened));
+        // Twice an exponent may be beyond all numbers where twice the result is not.
+        let of_results = move |by: i32| {
+            let high = self.results.1.max(f64::MIN_POSITIVE).ln();
+            let high = high + f64::from(by) * std::f64::consts::LN_2;
+            (self.within.0, high.min(self.within.1).max(self.within.0))
+        };
+        let exponential = function == Function::Exp;
+        all.chain(
+            WIDENED
+                .map(of_results)
+                .into_iter()
+                .filter(move |_| exponential),
+        )
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn own_fractions(
         let argument = bounds[node.inputs[0]];
         let arguments = Arguments {
             within: ranges::arguments(argument.within, domain),
+            results: bounds[i + 1].within,
             worst: ranges::arguments(argument.worst_within, domain),
             most: f64::from(domain.1),
             fraction: fraction_of(own, node.inputs[0], f),

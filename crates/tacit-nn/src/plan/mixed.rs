@@ -323,6 +323,7 @@ impl Planned<'_> {
                 let fraction = self.from().fraction.max(self.to.fraction);
                 let arguments = Arguments {
                     within: ranges::arguments(self.argument.within, *domain),
+                    results: self.result.within,
                     worst: ranges::arguments(self.argument.worst_within, *domain),
                     most: f64::from(domain.1),
                     fraction,

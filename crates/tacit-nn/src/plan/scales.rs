@@ -103,6 +103,7 @@ impl Limits {
                     let x = bounds[node.inputs[0]];
                     let arguments = Arguments {
                         within: ranges::arguments(x.within, *domain),
+                        results: bounds[i + 1].within,
                         worst: ranges::arguments(x.worst_within, *domain),
                         most: f64::from(domain.1),
                         fraction: fraction_of(&own, node.inputs[0], f),

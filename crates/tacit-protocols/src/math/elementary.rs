@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use super::functions::{Promised, erf_of, exp_of, sigmoid_of, tanh_of};
 use super::normal::Arguments;
-use super::{Format, Function, InverseSqrt, Leakage, Logarithm, Power, Reciprocal, Smooth, Span};
+use super::{
+    Format, Function, InverseSqrt, Leakage, Logarithm, Power, Reciprocal, Smooth, Span, Squared,
+};
 use crate::Error;
 use crate::machine::{Erased, Handle, Machine};
 
@@ -90,6 +92,7 @@ pub enum FunctionKind {
 /// The algorithm of this folder.
 enum Algorithm {
     Smooth(Smooth),
+    Squared(Squared),
     Reciprocal(Reciprocal),
     InverseSqrt(InverseSqrt),
     Power(Power),
@@ -164,6 +167,7 @@ impl Elementary {
         }
         match &*self.algorithm()? {
             Algorithm::Smooth(function) => function.apply(machine, x),
+            Algorithm::Squared(function) => function.apply(machine, x),
             Algorithm::Reciprocal(function) => function.apply(machine, x),
             Algorithm::InverseSqrt(function) => function.apply(machine, x),
             Algorithm::Power(function) => function.apply(machine, x),
@@ -176,6 +180,7 @@ impl Elementary {
     pub fn tolerance(&self, value: f64) -> Result<f64, Error> {
         Ok(match &*self.algorithm()? {
             Algorithm::Smooth(function) => function.tolerance(value),
+            Algorithm::Squared(function) => function.tolerance(value),
             Algorithm::Reciprocal(function) => function.tolerance(value),
             Algorithm::InverseSqrt(function) => function.tolerance(value),
             Algorithm::Power(function) => function.tolerance(value),
@@ -245,7 +250,7 @@ impl Elementary {
                 self.one_scale()?;
                 Algorithm::Logarithm(Logarithm::over(self.format, span)?)
             }
-            _ => Algorithm::Smooth(self.smooth()?),
+            _ => self.smooth()?,
         })
     }
 
@@ -262,17 +267,23 @@ impl Elementary {
         )))
     }
 
-    fn smooth(&self) -> Result<Smooth, Error> {
+    fn smooth(&self) -> Result<Algorithm, Error> {
         self.one_scale()?;
         let promised = Promised {
             bits: self.bits,
             bounded: self.bounded,
         };
-        match self.kind {
+        let smooth = match self.kind {
             FunctionKind::Exp { high } => exp_of(self.format, high, promised),
             FunctionKind::Tanh => tanh_of(self.format, promised),
             FunctionKind::Erf => erf_of(self.format, promised),
             _ => sigmoid_of(self.format, promised),
+        };
+        match (smooth, self.kind) {
+            (Err(_), FunctionKind::Exp { high }) if high > 0 => {
+                Squared::exp(self.format, high, promised).map(Algorithm::Squared)
+            }
+            (smooth, _) => smooth.map(Algorithm::Smooth),
         }
     }
 }

@@ -73,6 +73,7 @@ mod power;
 mod public;
 mod reciprocal;
 mod rsqrt;
+mod squared;
 mod steps;
 mod top_k;
 
@@ -87,6 +88,7 @@ pub use power::{Leakage, Power};
 pub use public::error_function;
 pub use reciprocal::{Division, Reciprocal};
 pub use rsqrt::InverseSqrt;
+pub use squared::Squared;
 pub use top_k::TopK;
 
 use crate::Error;
