@@ -101,14 +101,18 @@ pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> Str
         _ => "leave the fraction bits to the planner, or declare a smaller range of inputs",
     };
     let error = Told(shown.error);
+    let (what, those) = match shown.is_of_a_column() {
+        true => ("a column of the outputs errs", "its values"),
+        false => ("the outputs err", "those"),
+    };
     let spread = match shown.spread.deviation {
-        Some(deviation) => format!("those of samples deviate by {}", Told(deviation)),
+        Some(deviation) => format!("{those} of samples deviate by {}", Told(deviation)),
         None => format!(
             "they differ by up to {} from their mean",
             Told(shown.spread.farthest)
         ),
     };
     format!(
-        "{layer}: through rounding, here most of all, the outputs err by up to {error} where {spread}: {wider}"
+        "{layer}: through rounding, here most of all, {what} by up to {error} where {spread}: {wider}"
     )
 }

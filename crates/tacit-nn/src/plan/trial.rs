@@ -1,9 +1,11 @@
 //! Tries a plan's rounding in the clear.
 
+mod columns;
 mod shown;
 
 use std::ops::RangeInclusive;
 
+use columns::Column;
 pub(super) use shown::{Shown, Tried};
 use shown::{Sight, shares};
 
@@ -15,6 +17,7 @@ use super::rounding::Rounding;
 use super::spread::Spread;
 use crate::graph::{Graph, Node, Op, Output, len};
 use crate::reference::ranges;
+use crate::tail;
 
 /// Multiply-adds that one trial may cost.
 pub(super) const TRIAL_WORK: usize = 1_000_000_000;
@@ -88,6 +91,8 @@ pub(super) struct Trial {
     samples: usize,
     /// More samples, if they can be afforded.
     sampled: Option<Cases>,
+    /// Of every output the columns that are looked at by themselves.
+    small: Vec<Vec<Column>>,
     repeats: usize,
 }
 
@@ -113,6 +118,7 @@ impl Trial {
                 output,
                 tail,
                 samples: false,
+                column: None,
             };
             Spread::of(&sight.of(&first.exact, items)).is_of_alike()
         };
@@ -124,7 +130,13 @@ impl Trial {
         let more_samples = affordable(graph, SAMPLES_WORK, 1..=*TRIAL_ITEMS.end());
         let sampled = inputs.typical(graph.given_len(), more_samples);
         let has_more = samples > 0 && sampled.len() > samples * graph.given_len();
+        let sampled = has_more.then(|| Cases::new(graph, sampled)).transpose()?;
+        let small = match &sampled {
+            Some(cases) => small_columns(graph, cases, cases.items(graph)),
+            None => small_columns(graph, &first, samples),
+        };
         Ok(Trial {
+            small,
             repeats: affordable(graph, TRIAL_WORK / most, 1..=MANNERS.len()),
             // Outputs that are all alike tell nothing of what an error means.
             first: match alike {
@@ -133,7 +145,7 @@ impl Trial {
             },
             more,
             samples,
-            sampled: has_more.then(|| Cases::new(graph, sampled)).transpose()?,
+            sampled,
         })
     }
 
@@ -143,7 +155,7 @@ impl Trial {
         let repeats = self.repeats.min(TO_CHOOSE);
         let looks = [(self.first.items(graph), false)].into_iter();
         let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
-        let shares = shares(graph, rounding, &self.first, &looks, repeats)?;
+        let shares = shares(graph, rounding, (&self.first, &self.small), &looks, repeats)?;
         Ok(Erred {
             all: shares.iter().copied().fold(0.0, f64::max),
             of_samples: shares.last().copied().unwrap_or(0.0),
@@ -167,7 +179,7 @@ impl Trial {
         match &self.sampled {
             Some(cases) => {
                 let looks = [(cases.items(graph), true)];
-                let shares = shares(graph, rounding, cases, &looks, TO_CHOOSE)?;
+                let shares = shares(graph, rounding, (cases, &self.small), &looks, TO_CHOOSE)?;
                 Ok(shares.first().copied().unwrap_or(0.0))
             }
             None => Ok(0.0),
@@ -202,13 +214,32 @@ impl Trial {
         let [few, all] = [&self.first, &self.more].map(|cases| cases.items(graph));
         let looks = [(all, false), (few, false)].into_iter();
         let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
-        let mut tried = Tried::new(graph, rounding, &self.more, &looks, repeats)?;
+        let mut tried = Tried::new(graph, rounding, (&self.more, &self.small), &looks, repeats)?;
         if let Some(cases) = &self.sampled {
             let (looks, repeats) = ([(cases.items(graph), true)], repeats.max(TO_CHOOSE));
-            tried.join(Tried::new(graph, rounding, cases, &looks, repeats)?);
+            tried.join(Tried::new(
+                graph,
+                rounding,
+                (cases, &self.small),
+                &looks,
+                repeats,
+            )?);
         }
         Ok(tried)
     }
+}
+
+/// Of every output the columns that the first of these cases, so many samples, show to deviate far less than all.
+fn small_columns(graph: &Graph, cases: &Cases, samples: usize) -> Vec<Vec<Column>> {
+    let row = cases.exact.len() / cases.items(graph).max(1);
+    let of_output = |output: &Output| match samples {
+        0 => vec![],
+        _ => columns::small(
+            output,
+            &tail::part(output, row, &cases.exact[..row * samples]),
+        ),
+    };
+    graph.outputs.iter().map(of_output).collect()
 }
 
 /// How many multiply-adds take as long as an element takes to be made and rounded.

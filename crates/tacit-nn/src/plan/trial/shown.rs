@@ -8,6 +8,7 @@ use super::super::rounded::{manners, rounded_runs};
 use super::super::rounding::{Manner, Rounding};
 use super::super::spread::Spread;
 use super::Cases;
+use super::columns::Column;
 use crate::graph::{Graph, Output, Tail, ValueId};
 use crate::reference::{NONE, Ranges, joined};
 use crate::tail;
@@ -26,12 +27,12 @@ pub(in crate::plan) struct Tried<'a> {
 }
 
 impl<'a> Tried<'a> {
-    /// What these cases show. `looks` say how many of the first items, and whether they are samples; `errors` are those
-    /// of the first look.
+    /// What these cases show, and of each output its small columns by themselves. `looks` say how many of the first
+    /// items, and whether they are samples; `errors` are those of the first look.
     pub(super) fn new(
         graph: &'a Graph,
         rounding: &Rounding,
-        cases: &'a Cases,
+        (cases, small): (&'a Cases, &[Vec<Column>]),
         looks: &[(usize, bool)],
         repeats: usize,
     ) -> Result<Self, PlanError> {
@@ -45,14 +46,21 @@ impl<'a> Tried<'a> {
                     output,
                     tail,
                     samples,
+                    column: None,
                 })
             };
             looks.iter().flat_map(tails)
         };
-        let sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
+        let mut sights: Vec<Sight> = graph.outputs.iter().flat_map(of_output).collect();
+        let whole = sights.len();
+        sights.extend(
+            looks
+                .iter()
+                .flat_map(|&look| of_columns(graph, small, look)),
+        );
         let manners = manners(rounding, repeats);
         let (shown, seen) = looked(graph, rounding, cases, &sights, &manners)?;
-        let errors = shown.chunks(2 * looks.len());
+        let errors = shown[..whole].chunks(2 * looks.len());
         let errors = errors.map(|of| [of[0].error, of[1].error]).collect();
         let shown = shown.into_iter().reduce(Shown::or);
         let seen = cases.seen.iter().zip(without_end(seen));
@@ -87,6 +95,8 @@ pub(super) struct Sight<'a> {
     pub(super) tail: &'a [Tail],
     /// Whether these are samples.
     pub(super) samples: bool,
+    /// In this column alone, if it is looked at by itself.
+    pub(super) column: Option<Column>,
 }
 
 impl Sight<'_> {
@@ -95,7 +105,10 @@ impl Sight<'_> {
         let row = values.len() / items;
         let mut some = tail::part(self.output, row, &values[..row * self.items]);
         tail::apply(self.tail, &mut some);
-        some
+        match self.column {
+            Some(column) => column.of(&some),
+            None => some,
+        }
     }
 
     fn spread(&self, exact: &[f32]) -> Spread {
@@ -125,6 +138,11 @@ impl Shown<'_> {
     /// The error as a share of what it is held against.
     pub(in crate::plan) fn share(&self) -> f64 {
         self.spread.share(self.error)
+    }
+
+    /// Whether it is one of a column that is looked at by itself.
+    pub(in crate::plan) fn is_of_a_column(&self) -> bool {
+        self.sight.column.is_some()
     }
 
     /// Whether a user must hear of it.
@@ -180,29 +198,54 @@ impl Shown<'_> {
     }
 }
 
+/// What is seen of the small columns of each output, if these items are samples.
+fn of_columns<'a>(
+    graph: &'a Graph,
+    small: &[Vec<Column>],
+    (items, samples): (usize, bool),
+) -> Vec<Sight<'a>> {
+    let of_output = |(output, columns): (&'a Output, &Vec<Column>)| {
+        let sight = Sight {
+            items,
+            output,
+            tail: &output.tail[..0],
+            samples,
+            column: None,
+        };
+        let columns = columns.iter().copied().map(Some);
+        let sights = columns.map(|column| Sight { column, ..sight });
+        sights.collect::<Vec<_>>()
+    };
+    let outputs = graph.outputs.iter().zip(small).filter(|_| samples);
+    outputs.flat_map(of_output).collect()
+}
+
 /// The largest error of the outputs of so many of the first items, whether these are samples beside it, as a share
 /// of what it is held against: of each look.
 pub(super) fn shares(
     graph: &Graph,
     rounding: &Rounding,
-    cases: &Cases,
+    (cases, small): (&Cases, &[Vec<Column>]),
     looks: &[(usize, bool)],
     repeats: usize,
 ) -> Result<Vec<f64>, PlanError> {
     let of_look = |&(items, samples)| {
-        graph.outputs.iter().map(move |output| Sight {
+        let whole = graph.outputs.iter().map(move |output| Sight {
             items,
             output,
             tail: &[],
             samples,
-        })
+            column: None,
+        });
+        whole.chain(of_columns(graph, small, (items, samples)))
     };
-    let sights: Vec<Sight> = looks.iter().flat_map(of_look).collect();
+    let sights = looks.iter().map(|look| of_look(look).collect());
+    let sights: Vec<Vec<Sight>> = sights.collect();
     let manners = manners(rounding, repeats);
-    let (shown, _) = looked(graph, rounding, cases, &sights, &manners)?;
-    let of_looks = shown.chunks(graph.outputs.len().max(1));
-    let largest = |shown: &[Shown]| shown.iter().map(Shown::share).fold(0.0, f64::max);
-    Ok(of_looks.map(largest).collect())
+    let (shown, _) = looked(graph, rounding, cases, &sights.concat(), &manners)?;
+    let mut shares = shown.iter().map(Shown::share);
+    let largest = |sights: &Vec<Sight>| shares.by_ref().take(sights.len()).fold(0.0, f64::max);
+    Ok(sights.iter().map(largest).collect())
 }
 
 /// The largest errors when all is rounded, of each sight, and the range of every value.

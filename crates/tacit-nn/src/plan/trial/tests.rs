@@ -29,6 +29,7 @@ fn rounding(layers: usize) -> Rounding {
 fn trial(graph: &Graph, first: &[f32], more: &[f32]) -> Trial {
     let cases = |items: &[f32]| Cases::new(graph, items.to_vec()).unwrap();
     Trial {
+        small: vec![vec![]; graph.outputs.len()],
         first: cases(first),
         more: cases(more),
         samples: 0,
