@@ -21,7 +21,7 @@ use super::mixed::{self, Assigned, Precision, TRIED};
 use super::ranges::Bound;
 use super::ranks::Ranks;
 use super::rounding::Rounding;
-use super::scales::{Limits, Scale, Scaled};
+use super::scales::{Limits, Scale, Scaled, largest_weights};
 use super::trial::{Trial, Tried};
 use super::{Order, PlanError, PlanOptions};
 use crate::graph::{Graph, Op, ValueId};
@@ -83,6 +83,8 @@ pub(super) struct Choice<'a> {
     /// The largest magnitude of the numbers of every input.
     pub inputs: Vec<f64>,
     trial: Trial,
+    /// The largest factor and term of every layer.
+    largest: Vec<[f64; 2]>,
     /// Which values are ranks, if the inputs are only compared.
     pub ranks: Option<Arc<Ranks>>,
 }
@@ -102,6 +104,7 @@ impl<'a> Choice<'a> {
             ranges: [observed.into(), widened, worst.into(), typical.into()],
             trial: Trial::new(graph, &inputs, options.modulus.is_wide())?,
             inputs: inputs.ranges,
+            largest: largest_weights(graph),
             ranks: Ranks::planned(graph, options).map(Arc::new),
         })
     }
@@ -238,7 +241,7 @@ impl<'a> Choice<'a> {
     ) -> Result<Candidate<AtFraction>, PlanError> {
         let with_ranks = (self.ranks.as_ref()).map(|ranks| ranks.bounds(bounds, f).into());
         let bounds = with_ranks.as_ref().unwrap_or(bounds);
-        let scales = limits.scales(self.graph, bounds, f)?;
+        let scales = limits.scales(self.graph, bounds, &self.largest, f)?;
         let capacity: Vec<f64> = scales
             .iter()
             .map(|&scale| limits.capacity(scale, f))

@@ -4,7 +4,7 @@ use super::functions::{Arguments, PlannedFunction};
 use super::ranges::{self, Bound, FAR};
 use super::variance::own_fractions;
 use super::{Functions, Modulus, Order, PlanError, clip, first_holders, inverses, whole};
-use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, len};
+use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, Weights, len};
 
 /// The scales of one layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -79,25 +79,27 @@ impl Limits {
         &self,
         graph: &Graph,
         bounds: &[Bound],
+        largest: &[[f64; 2]],
         f: u32,
     ) -> Result<Vec<Scale>, PlanError> {
         self.fits(&graph.inputs_name(), bounds[0].planned, f, 0)?;
         let own = self.own_fractions(graph, bounds, f);
         let layer = |(i, node): (usize, &Node)| -> Result<Scale, PlanError> {
+            let [factor, term] = largest[i];
             let name = format!("layer '{}'", node.name);
             let bound = bounds[i + 1].planned;
             let of = bounds[node.inputs[0]].planned;
             let to = own[i].unwrap_or(f);
             let scale = match &node.op {
-                Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => self.product(&name, of, bound, to),
-                Op::Affine(a) if a.scale.is_empty() => Ok(Scale::default()),
+                Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => {
+                    self.product(&name, [of, factor], bound, to)
+                }
                 Op::Affine(a) => {
-                    let shift = a
-                        .shift
-                        .iter()
-                        .map(|v| f64::from(v.abs()))
-                        .fold(0.0, f64::max);
-                    self.product(&name, of, bound + shift, to)
+                    self.fits(&name, term, to, 0)?;
+                    match a.scale.is_empty() {
+                        true => Ok(Scale::default()),
+                        false => self.product(&name, [of, factor], bound + term, to),
+                    }
                 }
                 Op::Function { function, domain } => {
                     let x = bounds[node.inputs[0]];
@@ -177,8 +179,14 @@ impl Limits {
         })
     }
 
-    /// A product of numbers up to `of` with weights.
-    fn product(&self, name: &str, of: f64, bound: f64, f: u32) -> Result<Scale, PlanError> {
+    /// A product of numbers up to `of` with weights up to `factor`.
+    fn product(
+        &self,
+        name: &str,
+        [of, factor]: [f64; 2],
+        bound: f64,
+        f: u32,
+    ) -> Result<Scale, PlanError> {
         if self.order == Order::TruncateThenMultiply {
             let half = f / 2;
             return Ok(Scale {
@@ -204,7 +212,10 @@ impl Limits {
         };
         let most = most.max(MOST_BEYOND + integer_bits(of));
         let bits = (self.room() - f as i32 - integer_bits(bound)).min(most);
+        // A weight is a number of the ring or field, too.
+        let bits = bits.min(self.room() - integer_bits(factor));
         if bits < FEWEST_WEIGHT_BITS {
+            self.fits(name, factor, 0, FEWEST_WEIGHT_BITS as u32)?;
             self.fits(name, bound, f, FEWEST_WEIGHT_BITS as u32)?;
         }
         Ok(Scale {
@@ -308,6 +319,16 @@ impl Limits {
         }
         kept
     }
+}
+
+/// The largest factor and the largest term of every layer.
+pub(super) fn largest_weights(graph: &Graph) -> Vec<[f64; 2]> {
+    let largest = |values: &Weights| {
+        let most = values.iter().fold(0.0, |most: f32, v| most.max(v.abs()));
+        f64::from(most)
+    };
+    let of_node = |node: &Node| node.op.weights().map(largest);
+    graph.nodes.iter().map(of_node).collect()
 }
 
 /// The fraction bits of a value: its layer's own, or `f`.

@@ -52,6 +52,7 @@ fn chosen_by(trial: Trial, candidates: Vec<Candidate<()>>, first: bool) -> (u32,
         options: &options,
         ranges: std::array::from_fn(|_| Rc::from([])),
         inputs: vec![1.0],
+        largest: vec![[0.0; 2]; graph.nodes.len()],
         trial,
         ranks: None,
     };
@@ -75,10 +76,10 @@ fn the_first_of_little_error_is_taken_or_the_finest() {
 fn fewer_doubts_are_worth_an_error_that_is_borne() {
     let both = |bits, doubts| vec![candidate(20, 20, 1 + doubts), candidate(bits, 20, doubts)];
     assert_eq!(chosen(both(9, 0), true, None), (9, 20));
-    assert_eq!(chosen(both(4, 0), true, None), (20, 20));
+    assert_eq!(chosen(both(6, 0), true, None), (20, 20));
     // Where there are doubts at any rate, less is borne for fewer.
-    assert_eq!(chosen(both(6, 0), true, None), (6, 20));
-    assert_eq!(chosen(both(6, 1), true, None), (20, 20));
+    assert_eq!(chosen(both(7, 0), true, None), (7, 20));
+    assert_eq!(chosen(both(7, 1), true, None), (20, 20));
     // About as many are no worse.
     let many = vec![candidate(14, 20, 30), candidate(5, 20, 20)];
     assert_eq!(chosen(many, true, None), (14, 20));
