@@ -79,3 +79,19 @@ def test_prices_by_their_logarithms(tmp_path, protocol):
     found = tacit.local(protocol=protocol).predict(model, x[60:]).output
     assert np.abs(found - right[60:]).max() < 5e-3 * right.std()
     assert not [text for text in model.warnings if "rounding" in text]
+
+
+@pytest.mark.parametrize("least", [1e-2, 1e-5])
+def test_small_columns_beside_large_ones(tmp_path, least):
+    """A price and a rate: each is as near as it deviates itself, or a warning says that one is not."""
+    net = Net([6])
+    weights = net.weights(6, 2) * [3e4, least]
+    net.save(tmp_path / "both.onnx", net("MatMul", net("Relu", "x"), weights))
+    x = np.random.default_rng(2).standard_normal((120, 6)).astype(np.float32)
+    right = np.maximum(x, 0) @ weights
+    model = tacit.compile(tmp_path / "both.onnx", samples=x[:80])
+    found = tacit.local(protocol="clear").predict(model, x[80:]).output
+    error = np.abs(found - right[80:]).max(0) / right.std(0)
+    warned = [text for text in model.warnings if "a column of the outputs errs" in text]
+    assert warned or error.max() < 1e-2
+    assert not warned or least < 1e-4
