@@ -343,4 +343,24 @@ mod tests {
             assert_eq!(places, cube::of_pairs(&pairs, blocks), "{blocks} blocks");
         }
     }
+
+    #[test]
+    fn sums_chosen_by_bits_are_sums() {
+        for vectors in [1, 3, 4, 5, 63, 64, 65, 130] {
+            for columns in [1, 64, 255, 256, 257, 700] {
+                let mut prg = Prg::new([8; 16]);
+                let c = Binary::random(&mut prg, vectors);
+                let x: Vec<_> = (0..vectors).map(|_| prg.bits(columns)).collect();
+                let sums = same_everywhere(|| Binary::combine(&c, &x));
+                let right = |i| {
+                    let chosen = c.iter().zip(&x).filter(|(_, x)| x.get(i));
+                    chosen.fold(Binary(0), |sum, (c, _)| sum.add(*c))
+                };
+                assert!(
+                    (0..columns).all(|i| sums[i] == right(i)) && sums.len() == columns,
+                    "{vectors} vectors of {columns}"
+                );
+            }
+        }
+    }
 }
