@@ -334,7 +334,17 @@ mod tests {
 
     #[test]
     fn places_of_a_cube_are_sums_of_pairs() {
-        for (blocks, words) in [(1, 5), (2, 5), (4, 9), (16, 4), (64, 7)] {
+        let sizes = [
+            (1, 5),
+            (2, 5),
+            (4, 9),
+            (8, 1),
+            (8, 16),
+            (16, 4),
+            (32, 3),
+            (64, 7),
+        ];
+        for (blocks, words) in sizes {
             let mut prg = Prg::new([6; 16]);
             let weights = Binary::weights(&mut prg, 64 * words);
             let [u, v] = [0; 2].map(|_| [prg.bits(64 * words * blocks)]);

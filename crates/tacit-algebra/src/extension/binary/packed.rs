@@ -71,10 +71,8 @@ impl Weights {
         let mut sums = vec![0; 3usize.pow(u.len().ilog2())];
         #[cfg(target_arch = "x86_64")]
         if x86::wide(isa::current()) {
-            add_places(&mut sums, u, v, &|sums, u, v| {
-                // SAFETY: the processor has the instructions.
-                unsafe { x86::places_wide(sums, coins, u, v) }
-            });
+            // SAFETY: the processor has the instructions.
+            unsafe { x86::places_wide(&mut sums, coins, u, v) };
             return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         }
         #[cfg(target_arch = "x86_64")]
@@ -132,7 +130,7 @@ pub fn common_by(
 }
 
 /// Corners of a side of a cube whose places are computed at a time.
-const SIDE: usize = 4;
+pub const SIDE: usize = 4;
 
 /// Adds to `sums` of every place of a cube what `leaf` makes of the sides that are met, variable by variable: at 0 and
 /// at 1 those of the corners, at the highest coefficient their sums.

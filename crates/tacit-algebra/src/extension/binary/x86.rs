@@ -1,6 +1,6 @@
 //! Products in GF(2^64) by the instructions for carry-less ones.
 
-use super::packed::{at_places, common_by, places_by};
+use super::packed::{SIDE, at_places, common_by, places_by};
 use super::{Binary, dot_by, multiply_by, reduce, words_of, words_of_mut};
 use crate::isa::Isa;
 use std::arch::x86_64::*;
@@ -98,18 +98,20 @@ pub fn multiply_wide(acc: &mut [Binary], b: &[u64]) {
     }
 }
 
-/// The remainders of two sums of products each, of even and odd elements.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+/// The remainders of two sums of products each, of even and odd elements. What a sum has above X^63 is taken times
+/// X^4 + X^3 + X + 1, with what this again has above first: shifts, which wait for one another less than products.
+#[target_feature(enable = "avx2")]
 #[inline]
-fn reduced(mut ends: [__m256i; 2]) -> __m256i {
-    let low = _mm256_set1_epi64x(0b11011);
-    // The upper half times X^4 + X^3 + X + 1, and again what is then above.
-    for product in &mut ends {
-        let once = _mm256_clmulepi64_epi128::<0x01>(*product, low);
-        let twice = _mm256_clmulepi64_epi128::<0x01>(once, low);
-        *product = _mm256_xor_si256(*product, _mm256_xor_si256(once, twice));
-    }
-    _mm256_unpacklo_epi64(ends[0], ends[1])
+fn reduced([even, odd]: [__m256i; 2]) -> __m256i {
+    let high = _mm256_unpackhi_epi64(even, odd);
+    let above = _mm256_xor_si256(
+        _mm256_srli_epi64::<63>(high),
+        _mm256_xor_si256(_mm256_srli_epi64::<61>(high), _mm256_srli_epi64::<60>(high)),
+    );
+    let high = _mm256_xor_si256(high, above);
+    let twice = _mm256_xor_si256(high, _mm256_slli_epi64::<1>(high));
+    let folded = _mm256_xor_si256(twice, _mm256_slli_epi64::<3>(twice));
+    _mm256_xor_si256(_mm256_unpacklo_epi64(even, odd), folded)
 }
 
 /// Vectors of each side whose sums are kept in registers.
@@ -165,31 +167,128 @@ pub fn common_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]])
     common_by(sums, coins_rest, &u_rest, &v_rest, |a, b| carryless(a, b));
 }
 
-/// [`places_by`], four words at a time where there are four corners.
+/// [`places_by`] of a cube of any size.
 #[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
 pub fn places_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
-    let (&[u0, u1, u2, u3], &[v0, v1, v2, v3]) = (u, v) else {
-        return places(sums, coins, u, v);
-    };
-    let (coins, coins_rest) = coins.as_chunks();
-    let (u, v) = ([u0, u1, u2, u3], [v0, v1, v2, v3]);
-    let [u_parts, v_parts] = [u, v].map(|x| x.map(|x| &x.as_chunks().0[..coins.len()]));
-    let mut tile = [_mm256_setzero_si256(); 9];
-    for (at, coin) in coins.iter().enumerate() {
-        let coin = load(coin);
-        let of = |x: [Part; 4]| at_places(x.map(|x| load(&x[at])), |a, b| _mm256_xor_si256(a, b));
-        for (sum, (u, v)) in tile
-            .iter_mut()
-            .zip(of(u_parts).into_iter().zip(of(v_parts)))
-        {
-            *sum = plus_products(*sum, _mm256_and_si256(u, v), coin);
+    cube(sums, coins, u, v, coins.len(), |sum, coin, u, v| {
+        plus_products(sum, _mm256_and_si256(u, v), coin)
+    });
+}
+
+/// Words of every corner that are taken at a time: those of two registers, a line of the cache.
+type Line = [__m256i; LINE];
+const LINE: usize = 2;
+
+/// Adds to `sums` of every place of a cube what `step` makes of the coins and the words that are met there, of vectors
+/// of so many words. A line of all corners at a time is copied to where it stays in the first-level cache.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+#[inline]
+fn cube(
+    sums: &mut [u128],
+    coins: &[u64],
+    u: &[&[u64]],
+    v: &[&[u64]],
+    words: usize,
+    step: impl Fn(__m256i, __m256i, __m256i, __m256i) -> __m256i,
+) {
+    let (zero, corners) = (_mm256_setzero_si256(), u.len().max(SIDE));
+    let mut all = vec![zero; sums.len().max(LEAF)];
+    let [mut of_u, mut of_v] = [
+        vec![[zero; LINE]; 2 * corners],
+        vec![[zero; LINE]; 2 * corners],
+    ];
+    for at in (0..words).step_by(LANES * LINE) {
+        for (lines, x) in [(&mut of_u, u), (&mut of_v, v)] {
+            for (to, x) in lines.iter_mut().zip(x) {
+                *to = line(x, at);
+            }
         }
+        let (u, v) = (of_u.split_at_mut(corners), of_v.split_at_mut(corners));
+        add_places(&mut all, &line(coins, at), (u.0, u.1), (v.0, v.1), &step);
     }
-    for (sum, more) in sums.iter_mut().zip(tile) {
+    for (sum, more) in sums.iter_mut().zip(all) {
         *sum ^= pairs_summed(more);
     }
-    let [u, v] = [u, v].map(|x| x.map(|x| x.as_chunks::<LANES>().1));
-    places(sums, coins_rest, &u, &v);
+}
+
+/// The words from the `at`-th on, and zeros where there are none.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn line(x: &[u64], at: usize) -> Line {
+    let mut line = [_mm256_setzero_si256(); LINE];
+    for (i, line) in line.iter_mut().enumerate() {
+        *line = load_some(&x[(at + LANES * i).min(x.len())..]);
+    }
+    line
+}
+
+/// Places of the smallest cube whose sums are added at a time.
+const LEAF: usize = 9;
+
+/// Adds to `sums` of every place of a cube, variable by variable: at 0 and at 1 those of the corners, at the highest
+/// coefficient their sums, which are made in the room beside the corners.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+fn add_places(
+    sums: &mut [__m256i],
+    coins: &Line,
+    (u, room_u): (&[Line], &mut [Line]),
+    (v, room_v): (&[Line], &mut [Line]),
+    step: &impl Fn(__m256i, __m256i, __m256i, __m256i) -> __m256i,
+) {
+    if let (Ok(sums), Ok(u), Ok(v)) = (sums.try_into(), u.try_into(), v.try_into()) {
+        return add_leaf(sums, coins, u, v, step);
+    }
+    let half = u.len() / 2;
+    let ((u0, u1), (v0, v1)) = (u.split_at(half), v.split_at(half));
+    let (u, room_u) = room_u.split_at_mut(half);
+    let (v, room_v) = room_v.split_at_mut(half);
+    sums_to(u, u0, u1);
+    sums_to(v, v0, v1);
+    let (at_0, rest) = sums.split_at_mut(sums.len() / 3);
+    let (at_1, leading) = rest.split_at_mut(at_0.len());
+    if half == SIDE {
+        // Most of all cubes are so small: without three calls.
+        for (sums, u, v) in [(at_0, u0, v0), (at_1, u1, v1), (leading, &*u, &*v)] {
+            if let (Ok(sums), Ok(u), Ok(v)) = (sums.try_into(), u.try_into(), v.try_into()) {
+                add_leaf(sums, coins, u, v, step);
+            }
+        }
+        return;
+    }
+    add_places(at_0, coins, (u0, room_u), (v0, room_v), step);
+    add_places(at_1, coins, (u1, room_u), (v1, room_v), step);
+    add_places(leading, coins, (u, room_u), (v, room_v), step);
+}
+
+/// `to = a + b`.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn sums_to(to: &mut [Line], a: &[Line], b: &[Line]) {
+    for (to, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
+        for (to, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
+            *to = _mm256_xor_si256(*a, *b);
+        }
+    }
+}
+
+/// [`add_places`] of four corners.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+#[inline]
+fn add_leaf(
+    sums: &mut [__m256i; LEAF],
+    coins: &Line,
+    u: &[Line; SIDE],
+    v: &[Line; SIDE],
+    step: &impl Fn(__m256i, __m256i, __m256i, __m256i) -> __m256i,
+) {
+    for i in 0..LINE {
+        let xor = |a, b| _mm256_xor_si256(a, b);
+        let u = at_places([u[0][i], u[1][i], u[2][i], u[3][i]], xor);
+        let v = at_places([v[0][i], v[1][i], v[2][i], v[3][i]], xor);
+        for (sum, (u, v)) in sums.iter_mut().zip(u.into_iter().zip(v)) {
+            *sum = step(*sum, coins[i], u, v);
+        }
+    }
 }
 
 /// What is whole of every vector, and what is left of it.
@@ -250,7 +349,7 @@ pub fn combine(out: &mut [Binary], c: &[Binary], x: &[&[Binary]]) {
         for (c, x) in c.iter().zip(x) {
             let (c, x) = (
                 _mm256_set1_epi64x(c.0 as i64),
-                load_some(&x[(LANES * at).min(x.len())..]),
+                load_some(&words_of(x)[(LANES * at).min(x.len())..]),
             );
             let even = _mm256_clmulepi64_epi128::<0x00>(c, x);
             let odd = _mm256_clmulepi64_epi128::<0x11>(c, x);
@@ -269,15 +368,15 @@ pub fn combine(out: &mut [Binary], c: &[Binary], x: &[&[Binary]]) {
     }
 }
 
-/// The first elements, and zeros where there are none.
+/// The first words, and zeros where there are none.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn load_some(x: &[Binary]) -> __m256i {
-    match words_of(x).as_chunks().0.first() {
+fn load_some(x: &[u64]) -> __m256i {
+    match x.as_chunks().0.first() {
         Some(whole) => load(whole),
         None => {
             let mut some = [0; LANES];
-            some[..x.len()].copy_from_slice(words_of(x));
+            some[..x.len()].copy_from_slice(x);
             load(&some)
         }
     }
