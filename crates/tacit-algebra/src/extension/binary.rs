@@ -9,7 +9,7 @@ mod x86;
 use std::ops::Range;
 
 use self::packed::{COLUMNS, Weights, block_words, combined, words};
-use super::{Extension, pair_by_pair};
+use super::{Extension, cube, pair_by_pair};
 use crate::buffer::Sizes;
 use crate::isa;
 use crate::{Bits, Prg};
@@ -129,6 +129,20 @@ fn side_by_side(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<
     None
 }
 
+/// [`Extension::line_products`] by Karatsuba's rule, where there are as many parts as a cube has corners; `None` where
+/// there are not, or without the instructions.
+fn by_cube(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<Vec<Binary>> {
+    #[cfg(target_arch = "x86_64")]
+    if radix.is_power_of_two() && x86::wide(isa::current()) {
+        let mut sums = vec![0; 3usize.pow(radix.ilog2())];
+        // SAFETY: the processor has the instructions.
+        unsafe { x86::line_wide(&mut sums, u, v, radix, len) };
+        let sums: Vec<_> = sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
+        return Some(cube::line_of_places(&sums));
+    }
+    None
+}
+
 impl Extension for Binary {
     type Base = Bits;
     type Weights = Weights;
@@ -241,6 +255,10 @@ impl Extension for Binary {
     fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
         side_by_side(u, v, radix, len).unwrap_or_else(|| pair_by_pair(u, v, radix, len))
     }
+    fn line_products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
+        let by_pairs = || cube::by_distance(&Self::products(u, v, radix, len), radix);
+        by_cube(u, v, radix, len).unwrap_or_else(by_pairs)
+    }
     fn horner<'a>(parts: impl Iterator<Item = &'a [Self]>, len: usize, point: Self) -> Vec<Self> {
         let mut out = vec![Self::ZERO; len];
         #[cfg(target_arch = "x86_64")]
@@ -290,7 +308,6 @@ const MIDDLE: usize = 1 << 17;
 
 #[cfg(test)]
 mod tests {
-    use super::super::cube;
     use super::*;
     use crate::isa::same_everywhere;
 
@@ -351,6 +368,26 @@ mod tests {
             let places = same_everywhere(|| Binary::cube_products(&weights, blocks, &u, &v));
             let pairs = Binary::block_products(&weights, blocks, &u, &v);
             assert_eq!(places, cube::of_pairs(&pairs, blocks), "{blocks} blocks");
+        }
+    }
+
+    #[test]
+    fn coefficients_of_a_line_are_sums_of_pairs() {
+        for (radix, len) in [(1, 3), (2, 8), (4, 5), (8, 1), (8, 17), (32, 9), (32, 16)] {
+            let mut prg = Prg::new([7; 16]);
+            let n = radix * len;
+            let (u, v) = (Binary::random(&mut prg, n), Binary::random(&mut prg, n));
+            for missing in [0, 1, n / 2] {
+                let v = &v[..n - missing];
+                let line = same_everywhere(|| {
+                    let mut line = Binary::line_products(&u, v, radix, len);
+                    line.remove(radix - 1);
+                    line
+                });
+                let mut right = cube::by_distance(&pair_by_pair(&u, v, radix, len), radix);
+                right.remove(radix - 1);
+                assert_eq!(line, right, "{radix} parts of {len}, {missing} missing");
+            }
         }
     }
 

@@ -30,6 +30,38 @@ pub(super) fn of_pairs<K: Extension>(pairs: &[K], corners: usize) -> Vec<K> {
         .collect()
 }
 
+/// The coefficients that products of all pairs of parts of two polynomials make, the second one's highest part first.
+pub fn by_distance<K: Extension>(pairs: &[K], radix: usize) -> Vec<K> {
+    let mut all = vec![K::ZERO; 2 * radix - 1];
+    for (j, row) in pairs.chunks_exact(radix).enumerate() {
+        for (k, product) in row.iter().enumerate() {
+            let at = j + radix - 1 - k;
+            all[at] = all[at].add(*product);
+        }
+    }
+    all
+}
+
+/// The coefficients of the product of two polynomials in one variable, of as many coefficients as there are corners,
+/// from what it is at all places of the cube of these: its highest coefficient in a variable is `(a - b)(c - d)` for the
+/// two halves of each polynomial, by Karatsuba's rule.
+pub fn line_of_places<K: Extension>(places: &[K]) -> Vec<K> {
+    if let [place] = places {
+        return vec![*place];
+    }
+    let third = places.len() / 3;
+    let [low, high, leading] = [0, 1, 2].map(|i| line_of_places(&places[i * third..][..third]));
+    let half = low.len().div_ceil(2);
+    let mut all = vec![K::ZERO; 2 * low.len() + 1];
+    for i in 0..low.len() {
+        let middle = low[i].add(high[i]).sub(leading[i]);
+        for (at, more) in [(i, low[i]), (i + half, middle), (i + 2 * half, high[i])] {
+            all[at] = all[at].add(more);
+        }
+    }
+    all
+}
+
 /// `chi_b(X)` of all corners `b`.
 pub fn corners<K: Extension>(point: &[K]) -> Vec<K> {
     tensor(point, |x| [K::ONE.sub(x), x])
@@ -75,6 +107,12 @@ mod tests {
                 .flat_map(|u| v.iter().map(move |v| u.mul(*v)))
                 .collect();
             let values = of_pairs(&pairs, n);
+            let reversed: Vec<K> = pairs
+                .chunks(n)
+                .flat_map(|row| row.iter().rev())
+                .copied()
+                .collect();
+            assert_eq!(line_of_places(&values), by_distance(&reversed, n));
             let corner_of = corner_of_places(n);
             assert_eq!(values.len(), corner_of.len());
             for (value, corner) in values.iter().zip(&corner_of) {

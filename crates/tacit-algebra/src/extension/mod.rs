@@ -157,6 +157,13 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
         pair_by_pair(u, v, radix, len)
     }
 
+    /// Of [`Extension::products`] those of equal distance, summed: the coefficients of `<u(X), v(X)>` for
+    /// `u(X) = sum u_j X^j` and `v(X) = sum v_j X^{r-1-j}`. What stands in the middle, for the products of equal parts, is
+    /// any element.
+    fn line_products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
+        cube::by_distance(&Self::products(u, v, radix, len), radix)
+    }
+
     /// `sum a_g b_g`.
     fn dot(a: &[Self], b: &[Self]) -> Self;
     /// `acc = point acc + x`; `x` may be shorter than `acc` by zeros.
@@ -309,6 +316,12 @@ mod tests {
                         (0..len).map(|i| of(&u, at / radix, i).mul(of(&v[..short], at % radix, i)));
                     assert_eq!(*product, terms.fold(E::ZERO, E::add));
                 }
+                let mut line = E::line_products(&u, &v[..short], radix, len);
+                let mut right = cube::by_distance(&products, radix);
+                for coefficients in [&mut line, &mut right] {
+                    coefficients.remove(radix - 1);
+                }
+                assert_eq!(line, right);
             }
             let mut weighed = u.clone();
             E::weigh(&mut weighed, &weights);

@@ -175,6 +175,21 @@ pub fn places_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]])
     });
 }
 
+/// Adds to `sums` the inner products of two vectors at every place of a cube: the corners are so many parts of `len`
+/// elements, of `v` the last one first, missing elements zero.
+#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
+pub fn line_wide(sums: &mut [u128], u: &[Binary], v: &[Binary], corners: usize, len: usize) {
+    let part = |x, j: usize| {
+        let x: &[u64] = words_of(x);
+        &x[(j * len).min(x.len())..((j + 1) * len).min(x.len())]
+    };
+    let of_u: Vec<_> = (0..corners).map(|j| part(u, j)).collect();
+    let of_v: Vec<_> = (0..corners).rev().map(|j| part(v, j)).collect();
+    cube(sums, &[], &of_u, &of_v, len, |sum, _, u, v| {
+        plus_products(sum, u, v)
+    });
+}
+
 /// Words of every corner that are taken at a time: those of two registers, a line of the cache.
 type Line = [__m256i; LINE];
 const LINE: usize = 2;

@@ -100,21 +100,13 @@ impl Fold {
         corner?.checked_sub(self.radix - claims)
     }
 
-    /// What the prover deals: of a line, from the inner products of all pairs of parts, the coefficients of
-    /// `<u(X), v(X)>` but that of the claim; of a cube, the places but the last corners.
-    pub fn coefficients<K: Extension>(self, products: Vec<K>) -> Vec<K> {
+    /// What the prover deals: of a line the coefficients of `<u(X), v(X)>` but that of the claim; of a cube, the places
+    /// but the last corners.
+    pub fn coefficients<K: Extension>(self, mut products: Vec<K>) -> Vec<K> {
         match self.parts {
             Parts::Line => {
-                let middle = self.radix - 1;
-                let mut all = vec![K::ZERO; 2 * self.radix - 1];
-                for (j, row) in products.chunks_exact(self.radix).enumerate() {
-                    for (k, product) in row.iter().enumerate() {
-                        let at = j + middle - k;
-                        all[at] = all[at].add(*product);
-                    }
-                }
-                all.remove(middle);
-                all
+                products.remove(self.radix - 1);
+                products
             }
             Parts::Cube { claims } => {
                 let corners = cube::corner_of_places(self.radix);

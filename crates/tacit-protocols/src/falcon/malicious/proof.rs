@@ -186,20 +186,20 @@ impl<K: Extension> Proof<K> {
         v
     }
 
-    /// The fold at hand by the prover.
+    /// The fold at hand by the prover: the coefficients of a line, or the places of a cube.
     fn products(&mut self, fold: Fold) -> Vec<K> {
         match &self.gated {
             // Nothing has been folded yet, and there are no gates.
             Gated::Nothing if !self.joins.is_empty() => vec![K::ZERO],
-            Gated::Nothing => K::products(&self.u, &self.v, fold.radix, fold.len),
+            Gated::Nothing => K::line_products(&self.u, &self.v, fold.radix, fold.len),
             Gated::Blocks(theta) => theta.products(self.span()),
             Gated::Portions(folded, _) => {
-                let mut sums = vec![K::ZERO; fold.radix * fold.radix];
+                let mut sums = vec![K::ZERO; 2 * fold.radix - 1];
                 let of = |portion| {
                     let u = self.portion_of_u(folded, portion);
                     let v = self.portion_of_v(folded, portion);
                     let len = u.len().div_ceil(fold.radix);
-                    add(&mut sums, &K::products(&u, &v, fold.radix, len));
+                    add(&mut sums, &K::line_products(&u, &v, fold.radix, len));
                     // Elements of the others take many times the room.
                     (K::PORTIONS > 1).then_some([u, v])
                 };

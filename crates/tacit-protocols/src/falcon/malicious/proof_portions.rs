@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use tacit_algebra::Prg;
-use tacit_algebra::extension::Extension;
+use tacit_algebra::extension::{Extension, cube};
 
 use super::defences::{Defence, Defences};
 use super::gates::{Gates, ProofRole, Terms};
@@ -151,7 +151,8 @@ impl<K: Extension> Theta<K> {
         }
     }
 
-    /// The inner products of all pairs of parts, or at all places of a cube, summed over the portions.
+    /// The coefficients of the inner product of the parts of a line, or what it is at all places of a cube, summed over
+    /// the portions.
     pub fn products(&self, span: &Span<K>) -> Vec<K> {
         let blocks = self.blocks.len();
         let of = |(portion, columns)| {
@@ -174,7 +175,7 @@ impl<K: Extension> Theta<K> {
         for (row, factor) in sums.chunks_exact_mut(radix).zip(factors) {
             K::times_plus(row, *factor, &[]);
         }
-        sums
+        cube::by_distance(&sums, radix)
     }
 }
 
