@@ -2,6 +2,7 @@
 //! always zero.
 
 use std::fmt;
+use std::ops::Range;
 
 use zeroize::Zeroize;
 
@@ -10,7 +11,8 @@ use crate::fresh::build;
 use crate::isa;
 pub use crate::words::and_product_words;
 use crate::words::{
-    and_to, clean_tail, expand_bytes_into, expand_ring_into, push_bits, top_bits, words_for, xor_to,
+    and_to, clean_tail, expand_bytes_into, expand_ring_into, push_bits, top_bits, words_for,
+    xor_and_to, xor_to,
 };
 use crate::{Ring, par};
 
@@ -130,9 +132,20 @@ impl Bits {
 
     /// `self ^ o`.
     pub fn xor(&self, o: &Bits) -> Bits {
-        let mut out = self.clone();
-        out.xor_assign(o);
-        out
+        self.word_by_word(o, |a, b| a ^ b)
+    }
+
+    /// What `f` makes of the words of both.
+    fn word_by_word(&self, o: &Bits, f: impl Fn(u64, u64) -> u64) -> Bits {
+        assert_eq!(self.len, o.len);
+        if self.is_counted() || o.is_counted() {
+            return Bits::counted(self.len);
+        }
+        let words = self.words.iter().zip(&o.words);
+        Bits {
+            len: self.len,
+            words: words.map(|(a, b)| f(*a, *b)).collect(),
+        }
     }
 
     /// `self ^= o`.
@@ -145,9 +158,15 @@ impl Bits {
 
     /// `self & o`.
     pub fn and(&self, o: &Bits) -> Bits {
-        let mut out = self.clone();
-        out.and_assign(o);
-        out
+        self.word_by_word(o, |a, b| a & b)
+    }
+
+    /// `self ^= x & y`.
+    pub fn xor_and_assign(&mut self, x: &Bits, y: &Bits) {
+        assert!(self.len == x.len && self.len == y.len);
+        if !self.counts_with(&[x, y]) {
+            xor_and_to(isa::current(), &mut self.words, &x.words, &y.words);
+        }
     }
 
     /// `self &= o`.
@@ -189,10 +208,10 @@ impl Bits {
         if parts.iter().any(|part| part.is_counted()) {
             return Bits::counted(len);
         }
-        let mut words = Vec::with_capacity(words_for(len) + 1);
+        let mut words = Vec::with_capacity(words_for(len));
         let mut at = 0;
         for part in parts {
-            push_bits(&mut words, at, &part.words, part.len);
+            push_bits(&mut words, at, &part.words, 0..part.len);
             at += part.len;
         }
         Bits { len, words }
@@ -201,22 +220,23 @@ impl Bits {
     /// Bits `start .. start + len`; fastest when `start` is a multiple of 64.
     pub fn slice(&self, start: usize, len: usize) -> Bits {
         assert!(start + len <= self.len);
-        if self.is_counted() {
+        Bits::gather(&[self], start..start + len)
+    }
+
+    /// A range of parts that follow one another, with zeros after the last one.
+    pub fn gather(parts: &[&Bits], range: Range<usize>) -> Bits {
+        let len = range.len();
+        if parts.iter().any(|part| part.is_counted()) {
             return Bits::counted(len);
         }
-        let (first, shift) = (start / 64, start % 64);
-        let source = &self.words[first..];
-        let words = if shift == 0 {
-            source[..words_for(len)].to_vec()
-        } else {
-            let next = source[1.min(source.len())..].iter().copied().chain([0]);
-            let pairs = source.iter().zip(next);
-            pairs
-                .map(|(lo, hi)| lo >> shift | hi << (64 - shift))
-                .take(words_for(len))
-                .collect()
-        };
-        Bits::from_words(len, words)
+        let (mut words, mut at, mut start) = (Vec::with_capacity(words_for(len)), 0, 0);
+        for part in parts {
+            let [from, to] = [range.start, range.end].map(|end| end.clamp(start, start + part.len));
+            push_bits(&mut words, at, &part.words, from - start..to - start);
+            (at, start) = (at + to - from, start + part.len);
+        }
+        words.resize(words_for(len), 0);
+        Bits { len, words }
     }
 
     /// `len / 8` bytes, rounded up; bit `i` is bit `i % 8` of byte `i / 8`.
@@ -237,9 +257,15 @@ impl Bits {
         {
             return None;
         }
-        let mut bits = Bits::zeros(len);
-        bytemuck::cast_slice_mut(&mut bits.words)[..bytes.len()].copy_from_slice(bytes);
-        Some(bits)
+        let (whole, rest) = bytes.as_chunks();
+        let mut words = Vec::with_capacity(words_for(len));
+        words.extend(whole.iter().map(|word| u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut last = [0; 8];
+            last[..rest.len()].copy_from_slice(rest);
+            words.push(u64::from_le_bytes(last));
+        }
+        Some(Bits { len, words })
     }
 
     /// One byte, 0 or 1, per bit.
@@ -298,6 +324,12 @@ mod tests {
             });
             let terms = a.and(&c).xor(&b.and(&c)).xor(&a.and(&d)).xor(&e);
             assert!(product == terms, "{n} bits");
+            let more = same_everywhere(|| {
+                let mut more = e.clone();
+                more.xor_and_assign(&a, &b);
+                more
+            });
+            assert!(more == a.and(&b).xor(&e), "{n} bits");
         }
     }
 
@@ -365,6 +397,17 @@ mod tests {
             }
         }
         assert!(Bits::concat(&[]) == Bits::default());
+        let parts = [0, 3, 61, 64, 65, 107].map(|len| random(len, len as u8));
+        let parts: Vec<&Bits> = parts.iter().collect();
+        let all = Bits::concat(&parts);
+        for start in 0..=300 {
+            for len in [0, 1, 63, 64, 65, 200] {
+                let part = same_everywhere(|| Bits::gather(&parts, start..start + len));
+                let right = |i| start + i < all.len() && all.get(start + i);
+                let right = Bits::from_fn(len, right);
+                assert!(part == right, "{start}, {len}");
+            }
+        }
     }
 
     #[test]

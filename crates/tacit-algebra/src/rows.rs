@@ -194,8 +194,8 @@ impl BitRows {
             return BitRows::counted(self.rows, cols);
         }
         if !range.start.is_multiple_of(64) {
-            let part = |i| self.row_bits(i).slice(range.start, cols).into_words();
-            let data = (0..self.rows).flat_map(part).collect();
+            let mut data = Vec::with_capacity(self.rows * words_for(cols));
+            (0..self.rows).for_each(|i| push_bits(&mut data, 0, self.row(i), range.clone()));
             return BitRows::from_words(self.rows, cols, data);
         }
         let (first, words) = (range.start / 64, words_for(cols));
@@ -213,15 +213,13 @@ impl BitRows {
         if parts.iter().any(|part| part.is_counted()) {
             return BitRows::counted(rows, cols);
         }
-        let mut data = Vec::with_capacity(rows * words_for(cols) + 1);
+        let mut data = Vec::with_capacity(rows * words_for(cols));
         for i in 0..rows {
-            let mut row = Vec::with_capacity(words_for(cols) + 1);
             let mut at = 0;
             for part in parts {
-                push_bits(&mut row, at, part.row(i), part.cols);
+                push_bits(&mut data, at, part.row(i), 0..part.cols);
                 at += part.cols;
             }
-            data.append(&mut row);
         }
         BitRows::from_words(rows, cols, data)
     }
@@ -254,18 +252,30 @@ impl BitRows {
         if self.cols.is_multiple_of(64) {
             return bytemuck::cast_slice(&self.data[words]).to_vec();
         }
-        let bits = self.joined(rows);
+        let bits = self.packed(rows);
         let mut bytes = bytemuck::cast_slice(bits.words()).to_vec();
         bytes.truncate(bits.len().div_ceil(8));
         bytes
     }
 
-    /// The bits of some rows, one after the other.
-    fn joined(&self, rows: Range<usize>) -> Bits {
-        let len = rows.len() * self.cols;
-        let mut words = Vec::with_capacity(words_for(len) + 1);
-        for (at, i) in rows.enumerate() {
-            push_bits(&mut words, at * self.cols, self.row(i), self.cols);
+    /// The bits of the rows of these numbers, one after the other.
+    pub fn packed(&self, rows: impl ExactSizeIterator<Item = usize>) -> Bits {
+        BitRows::packed_of(rows.map(|i| (self, i)), self.cols)
+    }
+
+    /// The bits of some rows of several matrices, whose rows are as long, one after the other.
+    pub(crate) fn packed_of<'a>(
+        rows: impl ExactSizeIterator<Item = (&'a BitRows, usize)>,
+        cols: usize,
+    ) -> Bits {
+        let len = rows.len() * cols;
+        let mut words = Vec::with_capacity(words_for(len));
+        for (at, (of, i)) in rows.enumerate() {
+            assert_eq!(of.cols, cols);
+            if of.is_counted() {
+                return Bits::counted(len);
+            }
+            push_bits(&mut words, at * cols, of.row(i), 0..cols);
         }
         Bits::from_words(len, words)
     }
@@ -274,14 +284,7 @@ impl BitRows {
     /// unused bit is set.
     pub fn from_bytes(rows: usize, cols: usize, bytes: &[u8]) -> Option<BitRows> {
         let bits = Bits::from_bytes(rows * cols, bytes)?;
-        if cols.is_multiple_of(64) {
-            return Some(BitRows::from_words(rows, cols, bits.into_words()));
-        }
-        let all: Vec<Bits> = (0..rows).map(|i| bits.slice(i * cols, cols)).collect();
-        let mut made = BitRows::from_rows(&all);
-        made.cols = cols;
-        made.words_per_row = words_for(cols);
-        Some(made)
+        Some(BitRows::of_bits(rows, cols, bits))
     }
 
     /// Row `i` by itself.
@@ -298,7 +301,7 @@ impl BitRows {
         match (self.is_counted(), self.cols.is_multiple_of(64)) {
             (true, _) => Bits::counted(len),
             (_, true) => Bits::from_words(len, self.data.clone()),
-            _ => self.joined(0..self.rows),
+            _ => self.packed(0..self.rows),
         }
     }
 
@@ -321,7 +324,9 @@ impl BitRows {
             (_, true) => BitRows::from_words(rows, cols, bits.into_words()),
             _ => {
                 let mut data = Vec::with_capacity(rows * words_for(cols));
-                (0..rows).for_each(|i| data.extend_from_slice(bits.slice(i * cols, cols).words()));
+                for i in 0..rows {
+                    push_bits(&mut data, 0, bits.words(), i * cols..(i + 1) * cols);
+                }
                 BitRows::from_words(rows, cols, data)
             }
         }

@@ -1,5 +1,7 @@
 //! Loops over words of packed bits.
 
+use std::ops::Range;
+
 use crate::isa::{self, simd};
 use crate::{Ring, par};
 
@@ -8,21 +10,40 @@ pub(crate) fn words_for(len: usize) -> usize {
     len.div_ceil(64)
 }
 
-/// Adds `len` bits to the `at` bits that `words` hold.
-pub(crate) fn push_bits(words: &mut Vec<u64>, at: usize, more: &[u64], len: usize) {
-    let shift = at % 64;
-    if shift == 0 {
-        words.extend_from_slice(more);
-        return;
+/// Adds bits `start .. start + len` of some words to the `at` bits that `words` hold, whose unused bits are zero.
+pub(crate) fn push_bits(
+    words: &mut Vec<u64>,
+    at: usize,
+    more: &[u64],
+    Range { mut start, end }: Range<usize>,
+) {
+    let used = at % 64;
+    if let (1.., Some(last)) = (used, words.last_mut())
+        && start < end
+    {
+        let len = (64 - used).min(end - start);
+        *last |= word_from(more, start) << used;
+        start += len;
+        clean_tail(at + len, words);
     }
-    let mut carry = words.pop().expect("the last word is not full");
-    words.extend(more.iter().map(|word| {
-        let full = carry | word << shift;
-        carry = word >> (64 - shift);
-        full
-    }));
-    if words.len() < words_for(at + len) {
-        words.push(carry);
+    let (more, shift) = (&more[start.min(end) / 64..], start % 64);
+    let count = words_for(end - start);
+    if shift == 0 {
+        words.extend_from_slice(&more[..count]);
+    } else {
+        let pairs = count.min(more.len() - 1);
+        push_shifted(isa::current(), words, &more[..=pairs], shift);
+        words.extend(more[pairs..count].iter().map(|word| word >> shift));
+    }
+    clean_tail(end - start, words);
+}
+
+/// 64 bits from the `start`-th on, and zeros where there are none.
+fn word_from(words: &[u64], start: usize) -> u64 {
+    let (at, shift) = (start / 64, start % 64);
+    match (shift, words.get(at + 1)) {
+        (1.., Some(next)) => words[at] >> shift | next << (64 - shift),
+        _ => words[at] >> shift,
     }
 }
 
@@ -47,6 +68,19 @@ pub(crate) fn squeeze(bytes: u64) -> u8 {
 }
 
 simd! {
+    /// Adds words that begin within those given, of which the last one only ends a word.
+    fn push_shifted(words: &mut Vec<u64>, from: &[u64], shift: usize) {
+        let pairs = from.iter().zip(&from[1..]);
+        words.extend(pairs.map(|(low, high)| low >> shift | high << (64 - shift)));
+    }
+
+    /// `a ^= x y`.
+    pub(crate) fn xor_and_to(a: &mut [u64], x: &[u64], y: &[u64]) {
+        for (a, (x, y)) in a.iter_mut().zip(x.iter().zip(y)) {
+            *a ^= x & y;
+        }
+    }
+
     pub(crate) fn xor_to(a: &mut [u64], b: &[u64]) {
         for (a, b) in a.iter_mut().zip(b) {
             *a ^= b;

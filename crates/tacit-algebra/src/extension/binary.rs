@@ -10,7 +10,6 @@ use std::ops::Range;
 
 use self::packed::{COLUMNS, Weights, block_words, combined, words};
 use super::{Extension, cube, pair_by_pair};
-use crate::buffer::Sizes;
 use crate::isa;
 use crate::{Bits, Prg};
 
@@ -207,14 +206,10 @@ impl Extension for Binary {
         x.len()
     }
     fn base_part(x: &Bits, range: Range<usize>) -> Bits {
-        let end = range.end.min(x.len());
-        let start = range.start.min(end);
-        if x.is_counted() {
-            return Bits::counted(range.len());
-        }
-        let mut words = x.slice(start, end - start).into_words();
-        words.resize(range.len().div_ceil(64), 0);
-        Bits::from_words(range.len(), words)
+        Bits::gather(&[x], range)
+    }
+    fn base_gather(x: &[&Bits], range: Range<usize>) -> Bits {
+        Bits::gather(x, range)
     }
     fn base_join(x: &[Bits]) -> Bits {
         Bits::concat(&x.iter().collect::<Vec<_>>())
