@@ -7,10 +7,12 @@
 //! `(g, p) o (g', p') = (g ^ p g', p p')`. All maps here but the products are linear, so they work on
 //! components of shared bits one by one.
 
+use std::ops::Range;
+
 use crate::buffer::Sizes;
 use crate::isa::{self, simd};
 use crate::words::{and_product_to, and_to, xor_to};
-use crate::{BitRows, par};
+use crate::{BitRows, Bits, par};
 
 /// The operands of a level's ANDs. Of each pair of groups, the upper one's `p`; and the lower ones'
 /// `g`, then, but for the lowest pair, their `p`. [`doubled`] makes the first as many as the second.
@@ -25,6 +27,39 @@ pub fn operands(g: &BitRows, p: &BitRows) -> [BitRows; 2] {
 /// All rows, then again all but the first: an operand that both ANDs of a pair have in common.
 pub fn doubled(upper: &BitRows) -> BitRows {
     upper.pick((0..upper.rows()).chain(1..upper.rows()))
+}
+
+/// [`operands`] as packed bits, the first [`doubled`], each copied once.
+pub fn packed_operands(g: &BitRows, p: &BitRows) -> [Bits; 2] {
+    let pairs = g.rows() / 2;
+    let products = 2 * pairs - 1;
+    // The pair of a product of a `p` and a `p`; the lowest pair has none.
+    let passing = |i: usize| i + 1 - pairs;
+    let upper = (0..products).map(|i| match i < pairs {
+        true => (p, 2 * i),
+        false => (p, 2 * passing(i)),
+    });
+    let lower = (0..products).map(|i| match i < pairs {
+        true => (g, 2 * i),
+        false => (p, 2 * passing(i) - 1),
+    });
+    [
+        BitRows::packed_of(upper, g.cols()),
+        BitRows::packed_of(lower, g.cols()),
+    ]
+}
+
+/// `a ^ b` of as many neighbouring rows of two matrices.
+pub fn xor_rows(a: &BitRows, of_a: Range<usize>, b: &BitRows, of_b: Range<usize>) -> BitRows {
+    assert!(a.cols() == b.cols() && of_a.len() == of_b.len());
+    let (rows, cols) = (of_a.len(), a.cols());
+    if a.is_counted() || b.is_counted() {
+        return BitRows::counted(rows, cols);
+    }
+    let words = a.words_per_row();
+    let of = |x: Range<usize>| x.start * words..x.end * words;
+    let pairs = a.words()[of(of_a)].iter().zip(&b.words()[of(of_b)]);
+    BitRows::from_words(rows, cols, pairs.map(|(a, b)| a ^ b).collect())
 }
 
 /// The groups of the next level from a level's groups and the products of its operands; an odd group
@@ -143,7 +178,7 @@ mod tests {
     use super::*;
     use crate::isa::same_everywhere;
     use crate::words::and_product_words;
-    use crate::{Bits, Prg, Ring};
+    use crate::{Prg, Ring};
 
     /// `acc ^= x0 y0 ^ x1 y0 ^ x0 y1`: the local part of a replicated AND of `x` and `y`.
     fn and_product_assign(acc: &mut BitRows, [x0, x1]: [&BitRows; 2], [y0, y1]: [&BitRows; 2]) {
@@ -213,9 +248,22 @@ mod tests {
             });
             let [[upper0, lower0], [upper1, lower1]] = [operands(&g0, &p0), operands(&g1, &p1)];
             let [upper0, upper1] = [doubled(&upper0), doubled(&upper1)];
+            let packed = same_everywhere(|| packed_operands(&g0, &p0));
+            assert!(packed == [upper0.to_bits(), lower0.to_bits()]);
             let mut right = mask;
             and_product_assign(&mut right, [&upper0, &upper1], [&lower0, &lower1]);
             assert!(made == right, "{groups} groups of {n}");
+        }
+    }
+
+    #[test]
+    fn sums_of_neighbouring_rows() {
+        for n in [1, 64, 65] {
+            let mut prg = Prg::new([4; 16]);
+            let (a, b) = (prg.bit_rows(5, n), prg.bit_rows(4, n));
+            let mut right = a.pick(2..5);
+            xor_assign(&mut right, &b.pick(1..4));
+            assert!(xor_rows(&a, 2..5, &b, 1..4) == right, "{n}");
         }
     }
 

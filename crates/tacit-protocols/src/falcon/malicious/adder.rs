@@ -58,8 +58,16 @@ impl<R: Ring> Falcon<R> {
         &mut self,
         x: Rss<BitRows>,
     ) -> Result<Rss<BitRows>, Error> {
-        let (rows, cols) = (x.own.rows(), x.own.cols());
-        let all = x.into_map(BitRows::into_bits);
+        let sizes = [x.own.rows(), x.own.cols()];
+        self.majorities(x.into_map(BitRows::into_bits), sizes)
+    }
+
+    /// [`Falcon::save_carries`] of the packed rows of a matrix.
+    pub(super) fn majorities(
+        &mut self,
+        all: Rss<Bits>,
+        [rows, cols]: [usize; 2],
+    ) -> Result<Rss<BitRows>, Error> {
         let product = || all.next.and(&all.own);
         let (rss, n) = (&mut self.rss, rows * cols);
         let made = Checks::<R>::multiply_alone::<Booleans>(rss, SAVE, n, product, &[0, 1, 2])?;

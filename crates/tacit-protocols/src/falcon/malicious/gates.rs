@@ -109,6 +109,11 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
         out
     }
 
+    /// `acc - x y`.
+    fn take_product(acc: &mut Self::Vec, x: &Self::Vec, y: &Self::Vec) {
+        Self::sub_assign(acc, &Self::Over::base_product(x, y));
+    }
+
     /// Where the products of this domain wait.
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Self::Vec>>;
 
@@ -136,7 +141,7 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
     ) -> Gates<Self::Vec> {
         let mut left = masks.next;
         Self::add_assign(&mut left, received);
-        Self::sub_assign(&mut left, &Self::Over::base_product(&x.next, &y.next));
+        Self::take_product(&mut left, &x.next, &y.next);
         Gates {
             terms: Terms::Both,
             right: Self::negated(masks.own),
@@ -247,6 +252,10 @@ impl<R: Ring> Verified<R> for Booleans {
 
     fn negated(v: Bits) -> Bits {
         v
+    }
+
+    fn take_product(acc: &mut Bits, x: &Bits, y: &Bits) {
+        acc.xor_and_assign(x, y);
     }
 
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Bits>> {

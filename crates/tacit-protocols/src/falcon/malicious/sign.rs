@@ -35,40 +35,35 @@ impl<R: Ring> Falcon<R> {
         width: u32,
     ) -> Result<Rss<Bits>, Error> {
         let last = width as usize - 1;
-        let bits = x.map(|component| component.bit_rows(width));
+        let (n, bits) = (x.own.len(), x.map(|component| component.bit_rows(width)));
         let mut top = bits.map(|bits| bits.row_bits(last));
         if last == 0 {
             return Ok(top);
         }
-        let saves = self.save_carries(bits.map(|bits| bits.pick(0..last)))?;
+        let below = bits.map(|bits| bits.packed(0..last));
+        let saves = self.majorities(below, [last, n])?;
         top = top.zip(&saves, |top, saves| top.xor(&saves.row_bits(last - 1)));
-        // The lowest bit has no saved carry, so it generates none.
-        let sums = bits.map(|bits| bits.pick(1..last));
-        let saved = saves.map(|saves| saves.pick(0..last - 1));
         if last == 1 {
             return Ok(top);
         }
-        let carry = self.carry(sums, saved)?;
+        let carry = self.carry(bits, saves)?;
         Ok(top.zip(&carry, Bits::xor))
     }
 
-    /// The carry out of the sum of two numbers, given by rows of bits.
-    fn carry(&mut self, x: Rss<BitRows>, y: Rss<BitRows>) -> Result<Rss<Bits>, Error> {
-        let leaves = x.own.rows();
-        let mut p = x.zip(&y, |x, y| {
-            let mut sum = x.pick(1..leaves);
-            planes::xor_assign(&mut sum, &y.pick(1..leaves));
-            sum
+    /// The carry into the top row of the sum of numbers given by rows of bits and their saved carries, each of which
+    /// is worth as much as the row after it. The lowest row has no saved carry, so it generates none.
+    fn carry(&mut self, bits: Rss<BitRows>, saves: Rss<BitRows>) -> Result<Rss<Bits>, Error> {
+        let (last, n) = (bits.own.rows() - 1, bits.own.cols());
+        let leaves = last - 1;
+        let mut p = bits.zip(&saves, |bits, saves| {
+            planes::xor_rows(bits, 2..last, saves, 1..leaves)
         });
-        let mut g = self.and_rows(GENERATE, x, y)?;
+        let x = bits.into_map(|bits| bits.packed(1..last));
+        let y = saves.into_map(|saves| saves.packed(0..leaves));
+        let mut g = self.and_rows(GENERATE, [x, y], [leaves, n])?;
         for _ in pool::levels(leaves) {
-            let [own, next] = [
-                planes::operands(&g.own, &p.own),
-                planes::operands(&g.next, &p.next),
-            ];
-            let upper = [&own[0], &next[0]].map(planes::doubled).into();
-            let [own, next] = [own, next].map(|[_, lower]| lower);
-            let made = self.and_rows(CARRY, upper, Rss { own, next })?;
+            let operands = g.zip(&p, planes::packed_operands).transposed();
+            let made = self.and_rows(CARRY, operands, [g.own.rows() / 2 * 2 - 1, n])?;
             let own = planes::join(&g.own, &p.own, &made.own);
             let next = planes::join(&g.next, &p.next, &made.next);
             [g, p] = Rss { own, next }.transposed();
@@ -76,15 +71,13 @@ impl<R: Ring> Falcon<R> {
         Ok(g.map(|g| g.row_bits(0)))
     }
 
-    /// `x & y`, row by row, recorded. 1 hop; every party sends a bit for each.
+    /// `x & y` of packed rows, recorded. 1 hop; every party sends a bit for each.
     fn and_rows(
         &mut self,
         step: Message<Booleans>,
-        x: Rss<BitRows>,
-        y: Rss<BitRows>,
+        [x, y]: [Rss<Bits>; 2],
+        [rows, cols]: [usize; 2],
     ) -> Result<Rss<BitRows>, Error> {
-        let (rows, cols) = (x.own.rows(), x.own.cols());
-        let [x, y] = [x, y].map(|operand| operand.into_map(BitRows::into_bits));
         let product = self.multiply::<Booleans>(step, x, y)?;
         Ok(product.into_map(|bits| BitRows::of_bits(rows, cols, bits)))
     }
