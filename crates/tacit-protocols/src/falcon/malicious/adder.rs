@@ -71,9 +71,9 @@ impl<R: Ring> Falcon<R> {
         let product = || all.next.and(&all.own);
         let (rss, n) = (&mut self.rss, rows * cols);
         let made = Checks::<R>::multiply_alone::<Booleans>(rss, SAVE, n, product, &[0, 1, 2])?;
-        let majority = made.whole::<Booleans>(rss, n);
+        let (majority, kept) = made.whole::<Booleans>(rss, n);
         let majority = majority.into_map(|bits| BitRows::of_bits(rows, cols, bits));
-        self.record_alone::<Booleans>([all.clone(), all], n, made.kept);
+        self.record_alone::<Booleans>([all.clone(), all], n, kept);
         Ok(majority)
     }
 }

@@ -116,8 +116,8 @@ impl<R: Ring> Falcon<R> {
         let made = || second(&a);
         let second =
             Checks::<R>::multiply_alone::<D>(rss, second_product::<D>(), n, made, &[1, 2])?;
-        let product = second.whole::<D>(rss, n);
-        let kept = first.kept.or(second.kept);
+        let (product, kept) = second.whole::<D>(rss, n);
+        let kept = first.kept.or(kept);
         Ok(Components { a, product, kept })
     }
 

@@ -88,13 +88,10 @@ pub(super) struct Alone<V> {
 }
 
 impl<V> Alone<V> {
-    /// The product with all its `n` elements.
-    pub fn whole<D: Domain<Vec = V>>(&self, rss: &Replicated, n: usize) -> Rss<V>
-    where
-        V: Clone,
-    {
-        let component = |x: &Option<V>| x.clone().unwrap_or_else(|| rss.zeros::<D>(n));
-        self.product.map(component)
+    /// The product with all its `n` elements, and what is added to the claims.
+    pub fn whole<D: Domain<Vec = V>>(self, rss: &Replicated, n: usize) -> (Rss<V>, Kept<V>) {
+        let component = |x: Option<V>| x.unwrap_or_else(|| rss.zeros::<D>(n));
+        (self.product.into_map(component), self.kept)
     }
 }
 

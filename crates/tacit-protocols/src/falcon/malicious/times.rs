@@ -86,7 +86,7 @@ impl<R: Ring> Falcon<R> {
         if id == before {
             add(&mut sum.product.next, x.next.kept(&bits.next));
         }
-        let product = sum.whole::<Words<R>>(rss, n);
-        Ok((product, [sum.kept, second.kept]))
+        let (product, kept) = sum.whole::<Words<R>>(rss, n);
+        Ok((product, [kept, second.kept]))
     }
 }
