@@ -83,7 +83,7 @@ def test_prices_by_their_logarithms(tmp_path, protocol):
 
 @pytest.mark.parametrize("least", [1e-2, 1e-5])
 def test_small_columns_beside_large_ones(tmp_path, least):
-    """A price and a rate: each is as near as it deviates itself, or a warning says that one is not."""
+    """A price and a rate: each is near beside how it deviates, or a warning says it is not."""
     net = Net([6])
     weights = net.weights(6, 2) * [3e4, least]
     net.save(tmp_path / "both.onnx", net("MatMul", net("Relu", "x"), weights))

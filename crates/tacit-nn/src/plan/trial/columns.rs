@@ -65,9 +65,13 @@ mod tests {
     #[test]
     fn the_axis_of_small_columns_is_found() {
         let output = Output::whole("y", &[3, 2]);
-        let of = |i: usize, small: f32| {
+        let of = |i: u32, small: f32| {
             let wave = (i as f32).sin();
-            if i % 2 == 0 { wave } else { 5.0 + small * wave }
+            if i.is_multiple_of(2) {
+                wave
+            } else {
+                5.0 + small * wave
+            }
         };
         let values = |small| (0..24).map(|i| of(i, small)).collect::<Vec<f32>>();
         let second = Column {
@@ -86,7 +90,14 @@ mod tests {
             at: 0,
         };
         let values: Vec<f32> = (0..24)
-            .map(|i| (i as f32).sin() * if i / 3 % 2 == 0 { 1.0 } else { 1000.0 })
+            .map(|i: u32| {
+                (i as f32).sin()
+                    * if (i / 3).is_multiple_of(2) {
+                        1.0
+                    } else {
+                        1000.0
+                    }
+            })
             .collect();
         assert_eq!(small(&rows, &values), [first]);
         assert_eq!(
