@@ -123,7 +123,7 @@ def test_what_is_larger_than_sums_hold_absorbs_nothing(tmp_path):
     net = Net([1])
     chosen = net("Where", net("Greater", "x", np.float32(0)), "x", np.float32(-3e38))
     net.save(path, net("Cast", net("Cast", chosen, to=TensorProto.BOOL), to=FLOAT), opset=17)
-    with pytest.raises(tacit.TacitError, match=r"others.*3\.40e38 and more"):
+    with pytest.raises(tacit.TacitError, match=r"others.*3\.00e38"):
         tacit.compile(path, samples=np.ones((2, 1), "f4"))
     net = Net([1])
     padded = net("Pad", net.linear("x", 1, 1), np.array([0, 0, 0, 1]), np.float32(-1e38))

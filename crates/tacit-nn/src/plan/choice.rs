@@ -97,6 +97,13 @@ impl<'a> Choice<'a> {
             .iter()
             .map(|bound| bound.up_to_worst(NEAR))
             .collect();
+        let ranks = Ranks::planned(graph, options).map(Arc::new);
+        let mut largest = largest_weights(graph);
+        if let Some(ranks) = &ranks {
+            // What ranks are compared with is shared as ranks, too.
+            let of_ranks = (0..largest.len()).filter(|layer| ranks.has(layer + 1));
+            of_ranks.for_each(|layer| largest[layer] = [0.0; 2]);
+        }
         Ok(Choice {
             graph,
             options,
@@ -104,8 +111,8 @@ impl<'a> Choice<'a> {
             ranges: [observed.into(), widened, worst.into(), typical.into()],
             trial: Trial::new(graph, &inputs, options.modulus.is_wide())?,
             inputs: inputs.ranges,
-            largest: largest_weights(graph),
-            ranks: Ranks::planned(graph, options).map(Arc::new),
+            largest,
+            ranks,
         })
     }
 

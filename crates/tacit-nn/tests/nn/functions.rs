@@ -312,8 +312,11 @@ fn arguments_that_do_not_fit_are_refused_by_name() {
         text.contains("'the Reciprocal.reciprocal'") && text.contains("positive numbers only"),
         "{text}"
     );
-    let text = refusal(inside("Exp", &["x"], vec![]), options(&[25.0]));
-    assert!(text.contains("'the Exp'"), "{text}");
+    let text = refusal(inside("Exp", &["x"], vec![]), options(&[40.0]));
+    assert!(
+        text.contains("'the Exp'") && text.contains("its arguments are planned up to"),
+        "{text}"
+    );
     let narrow = PlanOptions {
         modulus: Modulus::PowerOfTwo(32),
         fraction_bits: Some(14),

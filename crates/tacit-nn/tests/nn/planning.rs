@@ -398,26 +398,25 @@ fn weights_of_another_model_are_refused() {
     assert!(made.encode_weights(&other).is_err());
 }
 
+/// A weight that is a number of the ring beside few bits of its own has these; one that is not is refused by its layer.
 #[test]
-fn a_weight_beyond_the_ring_is_refused() {
-    // The product is small, since the input is; the weight itself is not.
-    let nodes = vec![node("MatMul", &["x", "w"], "y", vec![])];
-    let graph = imported(&model(&[1], nodes, vec![tensor("w", &[1, 1], &[1e6])])).unwrap();
-    let samples = [1e-6];
-    let made = plan(
-        &graph,
-        &PlanOptions {
-            samples: Some(&samples),
+fn weights_are_numbers_of_the_ring() {
+    let planned = |weight: f32| {
+        let nodes = vec![node("MatMul", &["x", "w"], "y", vec![])];
+        let tensors = vec![tensor("w", &[1, 1], &[weight])];
+        let graph = imported(&model(&[1], nodes, tensors)).unwrap();
+        // The product is small, since the input is.
+        let options = PlanOptions {
+            samples: Some(&[1e-6]),
             fraction_bits: Some(10),
             ..narrow()
-        },
-    )
-    .unwrap();
-    let error = made
-        .encode_weights(&graph)
-        .err()
-        .expect("must be refused")
-        .to_string();
+        };
+        let made = plan(&graph, &options).map_err(|e| e.to_string())?;
+        let encoded = made.encode_weights(&graph).map_err(|e| e.to_string())?;
+        Ok::<_, String>((made.layers[0].weight_bits, encoded[0].factors[0]))
+    };
+    assert_eq!(planned(1e6), Ok((10, 1_024_000_000)));
+    let error = planned(1e9).expect_err("must be refused");
     assert!(
         error.contains("'the MatMul'") && error.contains("32-bit"),
         "{error}"
