@@ -26,6 +26,10 @@ const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
 /// Multiply-adds that a look at more samples may cost: among the few that a trial of a large model affords none may
 /// err as others do.
 const SAMPLES_WORK: usize = 2 * TRIAL_WORK;
+/// The most samples that are looked at, and the multiply-adds that more than [`TRIAL_ITEMS`] may cost: of a table's rows
+/// one of a hundred may lie beside a threshold, and a small model tries them all in no time.
+const SAMPLES: usize = 1024;
+const MANY_SAMPLES_WORK: usize = TRIAL_WORK / 50;
 
 /// The most manners of rounding that few inputs are tried in for a choice, and the fewest for more samples.
 const TO_CHOOSE: usize = 2;
@@ -128,6 +132,7 @@ impl Trial {
             false => 0,
         };
         let more_samples = affordable(graph, SAMPLES_WORK, 1..=*TRIAL_ITEMS.end());
+        let more_samples = more_samples.max(affordable(graph, MANY_SAMPLES_WORK, 1..=SAMPLES));
         let sampled = inputs.typical(graph.given_len(), more_samples);
         let has_more = samples > 0 && sampled.len() > samples * graph.given_len();
         let sampled = has_more.then(|| Cases::new(graph, sampled)).transpose()?;

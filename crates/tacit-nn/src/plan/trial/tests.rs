@@ -154,3 +154,21 @@ fn an_error_is_looked_for_among_more_samples() {
     let worst = more.shown.worst(&graph, &rounding).unwrap();
     assert_eq!(worst, 0, "most comes of the input's rounding");
 }
+
+/// Of a model of a few multiply-adds all of 100 samples are looked at, and at most 1024.
+#[test]
+fn a_small_model_is_tried_on_many_samples() {
+    let graph = graph(&[1], vec![affine(1)]);
+    let looked_at = |n: usize| {
+        let samples: Vec<f32> = (0..n).map(|i| i as f32 / n as f32).collect();
+        let options = PlanOptions {
+            samples: Some(&samples),
+            ..PlanOptions::default()
+        };
+        let inputs = Inputs::new(&graph, &options).unwrap();
+        let trial = Trial::new(&graph, &inputs, true).unwrap();
+        trial.sampled.map(|cases| cases.items(&graph))
+    };
+    assert_eq!(looked_at(100), Some(100));
+    assert_eq!(looked_at(3000), Some(1024));
+}
