@@ -153,7 +153,10 @@ impl Builder {
     ) -> Result<ValueId, Fault> {
         self.count(&shape)?;
         if self.nodes.len() == MAX_NODES {
-            return bad(format!("the model has more than {MAX_NODES} operations"));
+            return unsupported(format!(
+                "the model would have more than {MAX_NODES} operations: recurrent layers and loops have some for each \
+                 step, so give it fewer steps"
+            ));
         }
         self.nodes.push(Node {
             name,
