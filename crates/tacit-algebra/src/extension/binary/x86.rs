@@ -50,14 +50,14 @@ pub fn wide(isa: Isa) -> bool {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn load(a: &[u64; LANES]) -> __m256i {
+pub(super) fn load(a: &[u64; LANES]) -> __m256i {
     // SAFETY: the array has 32 bytes; the load need not be aligned.
     unsafe { _mm256_loadu_si256(a.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn store(a: &mut [u64; LANES], v: __m256i) {
+pub(super) fn store(a: &mut [u64; LANES], v: __m256i) {
     // SAFETY: the array has 32 bytes; the store need not be aligned.
     unsafe { _mm256_storeu_si256(a.as_mut_ptr().cast(), v) }
 }
