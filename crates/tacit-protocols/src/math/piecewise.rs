@@ -228,8 +228,7 @@ impl<F: Fn(f64) -> f64> Shape<F> {
             let fitted = |piece| {
                 let polynomial = interpolate(self.on(layout, piece), 1.0, degree);
                 let polynomial = pinned(polynomial, self.ends_of(layout, piece));
-                let function = self.on(layout, piece);
-                let error = |u| at(&polynomial, u) - function(u);
+                let error = self.difference(layout, piece, &polynomial);
                 is_within(near, one, 1.0, error).then_some(polynomial)
             };
             // What one degree does not reach the next seldom does: of many pieces one is looked at for most degrees.
@@ -249,8 +248,13 @@ impl<F: Fn(f64) -> f64> Shape<F> {
     }
 
     fn error(&self, layout: Layout, piece: usize, polynomial: &[f64]) -> f64 {
+        largest(1.0, self.difference(layout, piece, polynomial))
+    }
+
+    /// What a polynomial has more than the function on a piece.
+    fn difference(&self, layout: Layout, piece: usize, polynomial: &[f64]) -> impl Fn(f64) -> f64 {
         let function = self.on(layout, piece);
-        largest(1.0, |u| at(polynomial, u) - function(u))
+        move |u| at(polynomial, u) - function(u)
     }
 
     /// The error of the values at the two ends: it shrinks from there on.
