@@ -11,8 +11,8 @@ use crate::machine::{Erased, Handle, Machine, Operand};
 
 /// `e^x` for every `x` up to `high`, rounded up to an even number, and `e^high` above.
 ///
-/// Bytes and hops: those of the root and of a truncated product. The error is `t sqrt(y)` units of a result `y` and
-/// a truncation's, where `t` is the root's: of large results far less than a unit of every value of theirs.
+/// Bytes and hops: those of the root and of a truncated product. Of a result `y` the error is `t sqrt(y)` units, where
+/// `t` is the root's error in units of its own, and a truncation's: relatively, the less the larger `y` is.
 #[derive(Clone, Debug)]
 pub struct Squared {
     format: Format,
@@ -53,5 +53,32 @@ impl Function for Squared {
         let of_root = self.root.tolerance(value);
         let lost = of_root * of_root * exp2(-(self.format.fraction as i32) - 2);
         of_root * value.abs().sqrt() + lost + ROUNDING
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one polynomial reaches is left to it; what a product holds of two bits more than that is squared.
+    #[test]
+    fn far_exponentials_are_squared_as_far_as_products_hold_them() {
+        let format = |fraction| Format::new(64, fraction).expect("a format that fits");
+        let promised = |format: Format| Promised {
+            bits: format.bits,
+            bounded: false,
+        };
+        let of = |fraction, high| {
+            let format = format(fraction);
+            let direct = exp_of(format, high, promised(format)).is_ok();
+            (direct, Squared::exp(format, high, promised(format)).is_ok())
+        };
+        assert_eq!(of(16, 4), (true, true));
+        assert_eq!(of(16, 17), (false, true));
+        assert_eq!(of(8, 28), (false, true));
+        // 2 * 10 / ln 2 + 2 * 17 is 62.9 of 61 bits, and an odd bound is rounded up.
+        assert_eq!(of(16, 18), (false, true));
+        assert_eq!(of(16, 19), (false, false));
+        assert_eq!(of(16, 20), (false, false));
     }
 }
