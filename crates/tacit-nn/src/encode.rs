@@ -1,7 +1,7 @@
 //! From floats to ring elements and back. What does not fit is refused, never clamped.
 
 use crate::graph::{Graph, InputKind, Op};
-use crate::plan::{Layer, Modulus, Plan, PlannedInput, Ranks, encode, rank, ranks_dropped};
+use crate::plan::{Layer, Modulus, Plan, PlannedInput, Ranks, encode, rank, ranks_dropped, scaled};
 use crate::tail;
 
 /// An input or a weight that the plan cannot take.
@@ -250,7 +250,7 @@ impl Plan {
         };
         let fits = |values: &[f32], bits: u32, width: u32| -> Result<Vec<i64>, EncodeError> {
             let bound = f64::from(width).exp2() / 2.0;
-            let one = |&v: &f32| match scaled(v, bits) {
+            let one = |&v: &f32| match scaled(v.into(), bits) {
                 whole if whole.abs() < bound => Ok(whole as i64),
                 _ => Err(refused()),
             };
@@ -258,7 +258,11 @@ impl Plan {
         };
         // A sum of products that the plan bounds is right modulo the modulus, whatever its terms are.
         let wraps = |values: &[f32], bits: u32| -> Result<Vec<i64>, EncodeError> {
-            let one = |&v: &f32| self.modulus.residue(scaled(v, bits)).ok_or_else(refused);
+            let one = |&v: &f32| {
+                self.modulus
+                    .residue(scaled(v.into(), bits))
+                    .ok_or_else(refused)
+            };
             values.iter().map(one).collect()
         };
         let terms = match op {
@@ -301,11 +305,6 @@ impl Plan {
         let values = revealed.iter().map(|&v| (v as f64 / unit) as f32).collect();
         Ok(tail::finish(&self.outputs, values))
     }
-}
-
-/// The whole number that holds `value` with so many fraction bits.
-fn scaled(value: f32, bits: u32) -> f64 {
-    (f64::from(value) * f64::from(bits).exp2()).round()
 }
 
 /// The place of element `at` of an item, axis by axis.

@@ -269,6 +269,7 @@ impl Compiled {
         }
         let width = protocol.width(options.width()?)?;
         protocol.check_key_bits(options.key_bits()?)?;
+        // Compiled for this protocol alone, it was planned so at once.
         if self.source.protocol.is_some() {
             return Ok(&self.plan);
         }

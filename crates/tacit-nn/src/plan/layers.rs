@@ -390,5 +390,10 @@ impl Plan {
 
 /// `value` with `f` fraction bits.
 pub(crate) fn encode(value: f64, f: u32) -> i64 {
-    (value * f64::from(f).exp2()).round() as i64
+    scaled(value, f) as i64
+}
+
+/// The whole number that holds `value` with `f` fraction bits.
+pub(crate) fn scaled(value: f64, f: u32) -> f64 {
+    (value * f64::from(f).exp2()).round()
 }

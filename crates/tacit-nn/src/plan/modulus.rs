@@ -64,17 +64,22 @@ impl Modulus {
         if whole.is_nan() || whole.abs() >= 126f64.exp2() {
             return None;
         }
-        let modulus = match self {
-            Modulus::PowerOfTwo(bits) => 1i128 << bits,
-            Modulus::Mersenne(bits) => (1i128 << bits) - 1,
-        };
-        let rest = (whole as i128).rem_euclid(modulus);
-        let nearest = if rest < (modulus + 1) / 2 {
+        let size = self.size();
+        let rest = (whole as i128).rem_euclid(size);
+        let nearest = if rest < (size + 1) / 2 {
             rest
         } else {
-            rest - modulus
+            rest - size
         };
         Some(nearest as i64)
+    }
+
+    /// The modulus itself.
+    fn size(self) -> i128 {
+        match self {
+            Modulus::PowerOfTwo(bits) => 1 << bits,
+            Modulus::Mersenne(bits) => (1 << bits) - 1,
+        }
     }
 
     /// Whether numbers have room to spare at a good precision.
@@ -110,10 +115,7 @@ mod tests {
     #[test]
     fn residues_are_the_nearest_to_zero() {
         for modulus in MODULI {
-            let size = match modulus {
-                Modulus::PowerOfTwo(bits) => 1i128 << bits,
-                Modulus::Mersenne(bits) => (1i128 << bits) - 1,
-            };
+            let size = modulus.size();
             let near = |at: i128| (-3000..3000i128).map(move |d| at + d * 1024);
             let ends = [0, size / 2, -size / 2, size, -size, 5 * size, 1 << 100];
             for whole in ends.into_iter().flat_map(near) {
