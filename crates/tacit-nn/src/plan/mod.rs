@@ -150,7 +150,12 @@ fn with_widths_or_one(choice: &Choice, opened: &Opened) -> Result<Plan, PlanErro
         Ok((_, Some(share))) => share,
         Err(_) => f64::INFINITY,
     };
-    match at(choice, opened, None) {
+    // Its trial rounds as numbers of one width are rounded.
+    let one = PlanOptions {
+        precision: None,
+        ..choice.options.clone()
+    };
+    match Choice::new(choice.graph, &one).and_then(|choice| at(&choice, opened, None)) {
         Ok((plan, share)) if NEARER * share.unwrap_or(0.0) < rough => Ok(plan),
         _ => Ok(own?.0),
     }
