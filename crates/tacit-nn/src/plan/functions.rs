@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::Error;
 use tacit_protocols::math::{Elementary, Format, FunctionKind, Number, Span};
 
-use super::ranges::Interval;
+use super::ranges::{self, Bound, Interval};
 use super::told::Told;
 use super::{Layer, Plan};
 use crate::graph::Function;
@@ -114,6 +114,17 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// The arguments between such bounds of them and of the results, with so many fraction bits.
+    pub(super) fn new([of, results]: [Bound; 2], domain: (f32, f32), fraction: u32) -> Self {
+        Arguments {
+            within: ranges::arguments(of.within, domain),
+            results: results.within,
+            worst: ranges::arguments(of.worst_within, domain),
+            most: f64::from(domain.1),
+            fraction,
+        }
+    }
+
     /// The domains to provide for, the best first.
     fn domains(self, function: Function) -> impl Iterator<Item = Interval> {
         let widened = move |by: i32| {

@@ -1,11 +1,11 @@
 //! Scales of their own for small reciprocals and inverse roots.
 //!
-//! Inputs of a thousand have a variance of a million, whose inverse root is 262 units of 18 fraction bits: what is
-//! normalised by it errs by a hundredth. A product with another value has room for more bits than both have: the
-//! inverse is given as many as make it as precise, relatively, as numbers near 1.
+//! Inputs of a thousand have a variance of a million, whose inverse root is 262 units of 18 fraction bits: right to a
+//! unit or two, it makes errors of 1 % in what is normalised by it. A product with another value has room for more bits
+//! than both have: the inverse is given as many as make it as precise, relatively, as numbers near 1.
 
 use super::functions::{Arguments, PlannedFunction};
-use super::ranges::{self, Bound};
+use super::ranges::Bound;
 use super::scales::{Limits, fraction_of, integer_bits};
 use crate::graph::{Function, Graph, Node, Op};
 
@@ -25,14 +25,8 @@ pub(super) fn own_fractions(
         let Op::Function { function, domain } = node.op else {
             continue;
         };
-        let argument = bounds[node.inputs[0]];
-        let arguments = Arguments {
-            within: ranges::arguments(argument.within, domain),
-            results: bounds[i + 1].within,
-            worst: ranges::arguments(argument.worst_within, domain),
-            most: f64::from(domain.1),
-            fraction: fraction_of(own, node.inputs[0], f),
-        };
+        let ends = [bounds[node.inputs[0]], bounds[i + 1]];
+        let arguments = Arguments::new(ends, domain, fraction_of(own, node.inputs[0], f));
         let smallest = match function {
             Function::InverseSqrt | Function::Reciprocal => function.of(arguments.within.1),
             _ => continue,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tacit_protocols::math::Number;
 
 use super::functions::{Arguments, Functions, PlannedFunction};
-use super::ranges::{self, Bound};
+use super::ranges::Bound;
 use super::scales::{Scale, Scaled, integer_bits};
 use super::{Modulus, PlanError, clip, first_holders, whole};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights, len};
@@ -321,13 +321,7 @@ impl Planned<'_> {
             }
             Op::Function { function, domain } => {
                 let fraction = self.from().fraction.max(self.to.fraction);
-                let arguments = Arguments {
-                    within: ranges::arguments(self.argument.within, *domain),
-                    results: self.result.within,
-                    worst: ranges::arguments(self.argument.worst_within, *domain),
-                    most: f64::from(domain.1),
-                    fraction,
-                };
+                let arguments = Arguments::new([self.argument, self.result], *domain, fraction);
                 let refused = |why: String| PlanError::Function {
                     layer: self.name(),
                     why,

@@ -1,7 +1,7 @@
 //! The fixed-point scale of every value and weight for a given number of fraction bits.
 
 use super::functions::{Arguments, PlannedFunction};
-use super::ranges::{self, Bound, FAR};
+use super::ranges::{Bound, FAR};
 use super::variance::own_fractions;
 use super::{Functions, Modulus, Order, PlanError, clip, first_holders, inverses, whole};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, Weights, len};
@@ -102,14 +102,9 @@ impl Limits {
                     }
                 }
                 Op::Function { function, domain } => {
-                    let x = bounds[node.inputs[0]];
-                    let arguments = Arguments {
-                        within: ranges::arguments(x.within, *domain),
-                        results: bounds[i + 1].within,
-                        worst: ranges::arguments(x.worst_within, *domain),
-                        most: f64::from(domain.1),
-                        fraction: fraction_of(&own, node.inputs[0], f),
-                    };
+                    let fraction = fraction_of(&own, node.inputs[0], f);
+                    let ends = [bounds[node.inputs[0]], bounds[i + 1]];
+                    let arguments = Arguments::new(ends, *domain, fraction);
                     self.function(&name, *function, arguments, to)
                 }
                 Op::Mul | Op::MatMul(_) => {
