@@ -207,8 +207,8 @@ impl Limits {
         };
         let most = most.max(MOST_BEYOND + integer_bits(of));
         let bits = (self.room() - f as i32 - integer_bits(bound)).min(most);
-        // A weight is a number of the ring or field, too.
-        let bits = bits.min(self.room() - integer_bits(factor));
+        // A weight is a number of the ring or field, too, and what is truncated has a bit left.
+        let bits = bits.min(self.room() - integer_bits(factor).max(1));
         if bits < FEWEST_WEIGHT_BITS {
             self.fits(name, factor, 0, FEWEST_WEIGHT_BITS as u32)?;
             self.fits(name, bound, f, FEWEST_WEIGHT_BITS as u32)?;

@@ -1,7 +1,8 @@
 //! Real models in fixed point, on the clear-text machine, against float32.
 
-use crate::common::{distance, models, real, samples};
+use crate::common::*;
 use crate::fixed::run_fixed;
+use tacit_nn::Plan;
 use tacit_nn::plan::{Modulus, Order, PlanOptions, plan};
 
 /// The samples to plan with and those to test with.
@@ -153,5 +154,30 @@ fn public_model() {
             ..with_samples(64)
         };
         check(name, options, bound);
+    }
+}
+
+/// A product of large values and a weight of 0, whose bits are bounded by nothing but the ring. Seen to fail where
+/// they were as many as the ring holds, for what is truncated has a bit left.
+#[test]
+fn products_with_nothing_are_truncated_within_the_ring() {
+    let nodes = vec![
+        node("Mul", &["x", "x"], "s", vec![]),
+        node("Mul", &["s", "zero"], "y", vec![]),
+    ];
+    let model = model(&[2], nodes, vec![tensor("zero", &[1], &[0.0])]);
+    let graph = imported(&model)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .optimise();
+    for input_range in [1.0, 1e3, 1e6, 4e7] {
+        let options = PlanOptions {
+            fraction_bits: Some(4),
+            input_range: Some(input_range),
+            ..PlanOptions::default()
+        };
+        let plan = plan(&graph, &options).unwrap_or_else(|e| panic!("{e}"));
+        let again = Plan::from_bytes(&plan.to_bytes()).unwrap_or_else(|e| panic!("{e}"));
+        let x = [input_range as f32, -input_range as f32];
+        assert!(distance(&run_fixed(&again, &graph, &x), &[0.0; 2]) <= 1.0 / 16.0);
     }
 }
