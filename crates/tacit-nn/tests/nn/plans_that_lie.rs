@@ -306,3 +306,42 @@ fn ranks_that_cannot_be_are_refused() {
     beyond.inputs[0].limit += 1;
     refused(beyond);
 }
+
+/// An inverse may have fraction bits of its own, more than the plan's and fewer than the ring's; another function has
+/// those of the plan.
+#[test]
+fn functions_with_scales_that_they_cannot_have_are_refused() {
+    let planned = |function: &str| {
+        let nodes = vec![
+            node("Relu", &["x"], "p", vec![]),
+            node("Add", &["p", "c"], "s", vec![]),
+            node(function, &["s"], "r", vec![]),
+            node("Mul", &["x", "r"], "y", vec![]),
+        ];
+        let model = model(&[2], nodes, vec![tensor("c", &[], &[1.0])]);
+        let graph = imported(&model).unwrap_or_else(|e| panic!("{e}"));
+        plan(&graph, &PlanOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let with = |function: &str, more: i32| {
+        let mut plan = planned(function);
+        let own = plan.fraction_bits.checked_add_signed(more);
+        plan.layers[2].own_fraction = own;
+        assert!(matches!(plan.layers[2].op, LayerOp::Function(_)));
+        Plan::from_bytes(&plan.to_bytes()).map_err(|error| error.to_string())
+    };
+    assert!(with("Reciprocal", 1).is_ok() && with("Sqrt", 1).is_ok());
+    for (function, more) in [
+        ("Reciprocal", 0),
+        ("Reciprocal", -1),
+        ("Reciprocal", 64),
+        ("Sigmoid", 1),
+        ("Exp", 1),
+        ("Tanh", 8),
+    ] {
+        let error = with(function, more).expect_err("it lies");
+        assert!(
+            error.contains("its results have Some"),
+            "{function}: {error}"
+        );
+    }
+}
