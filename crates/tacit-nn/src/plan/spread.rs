@@ -21,6 +21,9 @@ const OF_SAMPLES: f64 = 0.2;
 /// Outputs that differ by no more of their size are alike but for float32's rounding.
 const ALIKE: f64 = 1e-6;
 
+/// Numbers that deviate by no more of their size may be float32's rounding in the layers before.
+const NOISE: f64 = 1.0 / (1 << 18) as f64;
+
 /// How much outputs differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spread {
@@ -58,6 +61,12 @@ impl Spread {
             deviation: (!spread.is_of_alike()).then(|| variance.sqrt()),
             ..spread
         }
+    }
+
+    /// By how much samples deviate, if that is more than the noise of float32 in the layers before.
+    pub fn beyond_noise(self) -> Option<f64> {
+        self.deviation
+            .filter(|&deviation| deviation > NOISE * self.largest)
     }
 
     /// How large a share an error is.
@@ -125,5 +134,16 @@ mod tests {
         assert!(!spread.is_rough(3.1e-6, 1.0) && spread.is_rough(3.2e-6, 1e-9));
         let alike = Spread::of_samples(&[152.0; 4]);
         assert!(!alike.is_rough(0.1, 1e-9) && alike.is_rough(0.2, 1e-9));
+    }
+
+    /// Numbers around 1000 that differ by as much as float32 rounds them to are one number; those of 1e-6 that differ
+    /// as much as they are large are not.
+    #[test]
+    fn noise_is_no_deviation() {
+        let of = |samples: &[f32]| Spread::of_samples(samples).beyond_noise();
+        assert_eq!(of(&[1000.0, 1000.001, 999.999]), None);
+        assert!(of(&[1000.0, 1000.01, 999.99]).is_some());
+        assert!(of(&[1e-6, -1e-6]).is_some());
+        assert_eq!(of(&[0.0; 3]), None);
     }
 }

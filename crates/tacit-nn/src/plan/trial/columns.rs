@@ -40,7 +40,7 @@ pub(super) fn small(output: &Output, values: &[f32]) -> Vec<Column> {
         let (size, inner) = (shape[axis], len(&shape[axis + 1..]));
         let columns = (0..size).map(|at| Column { size, inner, at });
         let deviation = |column: Column| {
-            let deviation = Spread::of_samples(&column.of(values)).deviation?;
+            let deviation = Spread::of_samples(&column.of(values)).beyond_noise()?;
             (deviation * LESS < whole).then_some((deviation, column))
         };
         columns.filter_map(deviation).collect()
