@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use candidate::{Candidate, reached};
-use pick::ENOUGH;
+use pick::{Best, ENOUGH};
 
 use super::bounds::Inputs;
 use super::doubts::{doubts, led_beyond, rounding};
@@ -129,7 +129,11 @@ impl<'a> Choice<'a> {
         let fractions = asked.map_or_else(|| preferred(wide, limits.order, finest), |f| vec![f]);
         let little = if wide { LITTLE } else { ENOUGH };
         let made = |bounds: &Rc<[Bound]>, f: u32| self.at_fraction(limits, bounds, f);
-        let (best, error) = self.best(self.fitting(&fractions, made)?, little, wide)?;
+        let Best {
+            candidate: best,
+            error,
+            of,
+        } = self.best(self.fitting(&fractions, made)?, little, wide)?;
         let f = best.made.f;
         let fewest = asked.unwrap_or(f.saturating_sub(GIVEN_UP).max(2).min(f));
         if asked.is_some() || narrow(&best.bounds, &best.made) {
@@ -140,9 +144,9 @@ impl<'a> Choice<'a> {
             if !narrow(&other.bounds, &other.made) || other.doubts.len() > best.doubts.len() {
                 continue;
             }
-            let others = self.trial.error(self.graph, &other.rounding)?.all;
-            let others = others.max(self.trial.of_samples(self.graph, &other.rounding)?);
-            if others <= error.max(little) {
+            let others = self.trial.error(self.graph, &other.rounding)?;
+            let of_more = self.trial.of_samples(self.graph, &other.rounding)?;
+            if of(&others.or(of_more)) <= error.max(little) {
                 return self.chosen(other, fewest, made);
             }
         }
@@ -156,7 +160,8 @@ impl<'a> Choice<'a> {
             Precision::Bits(bits) => vec![bits],
         };
         let made = |bounds: &Rc<[Bound]>, bits| self.at_precision(bounds, bits);
-        let (best, _) = self.best(self.fitting(&tried, made)?, LITTLE_MIXED, true)?;
+        let best = self.best(self.fitting(&tried, made)?, LITTLE_MIXED, true)?;
+        let best = best.candidate;
         let bits = best.bits;
         self.chosen(best, bits, made)
     }
@@ -210,15 +215,23 @@ impl<'a> Choice<'a> {
             tried = look(&best)?;
         }
         let beyond = reached(&best, &tried.seen);
-        let Tried { shown, errors, .. } = tried;
+        let Tried {
+            shown,
+            of_column,
+            errors,
+            ..
+        } = tried;
         let mut warnings = best.doubts;
         if let Some((_, value)) = beyond {
             warnings.push(led_beyond(&self.named(value)));
         }
-        let rough = shown.is_rough().then(|| shown.share());
-        if rough.is_some() {
-            let worst = shown.worst(self.graph, &best.rounding)?;
-            warnings.push(rounding(self.options, &shown, &self.named(worst)));
+        let mut rough = None::<f64>;
+        for shown in [Some(shown), of_column].into_iter().flatten() {
+            if shown.is_rough() {
+                let worst = shown.worst(self.graph, &best.rounding)?;
+                warnings.push(rounding(self.options, &shown, &self.named(worst)));
+                rough = Some(rough.unwrap_or(0.0).max(shown.share()));
+            }
         }
         let ranks = self.ranks.as_ref();
         warnings.extend(ranks.and_then(|ranks| ranks.doubt(self.graph, self.options.modulus)));

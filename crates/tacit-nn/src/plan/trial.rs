@@ -35,20 +35,33 @@ const MANY_SAMPLES_WORK: usize = TRIAL_WORK / 50;
 const TO_CHOOSE: usize = 2;
 
 /// The largest errors of a trial, as shares of what they are held against.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Erred {
-    /// Of all inputs.
+    /// Of the outputs of all inputs, each as a whole, and of their small columns.
+    pub(super) with_columns: f64,
+    /// Of the outputs of all inputs, each as a whole.
     pub(super) all: f64,
     /// Of the samples among them; of all, if none is one.
     pub(super) of_samples: f64,
 }
 
 impl Erred {
-    /// With that of more samples.
-    pub(super) fn or(self, of_more: f64) -> Self {
+    /// With what others, such as more samples, show.
+    pub(super) fn or(self, others: Self) -> Self {
         Erred {
-            all: self.all.max(of_more),
-            of_samples: self.of_samples.max(of_more),
+            with_columns: self.with_columns.max(others.with_columns),
+            all: self.all.max(others.all),
+            of_samples: self.of_samples.max(others.of_samples),
+        }
+    }
+
+    /// Of looks, the last of which is at samples if any is: each at whole outputs, and with their columns.
+    fn of(looks: &[[f64; 2]]) -> Self {
+        let most = |at: usize| looks.iter().map(|look| look[at]).fold(0.0, f64::max);
+        Erred {
+            with_columns: most(1),
+            all: most(0),
+            of_samples: looks.last().map_or(0.0, |look| look[0]),
         }
     }
 }
@@ -160,11 +173,8 @@ impl Trial {
         let repeats = self.repeats.min(TO_CHOOSE);
         let looks = [(self.first.items(graph), false)].into_iter();
         let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
-        let shares = shares(graph, rounding, (&self.first, &self.small), &looks, repeats)?;
-        Ok(Erred {
-            all: shares.iter().copied().fold(0.0, f64::max),
-            of_samples: shares.last().copied().unwrap_or(0.0),
-        })
+        let cases = (&self.first, &self.small[..]);
+        Ok(Erred::of(&shares(graph, rounding, cases, &looks, repeats)?))
     }
 
     /// The multiply-adds that looking for an error costs.
@@ -179,16 +189,25 @@ impl Trial {
         (TO_CHOOSE * items).saturating_mul(work_of_item(graph))
     }
 
-    /// The largest error among more samples, if there are any.
-    pub(super) fn of_samples(&self, graph: &Graph, rounding: &Rounding) -> Result<f64, PlanError> {
-        match &self.sampled {
-            Some(cases) => {
-                let looks = [(cases.items(graph), true)];
-                let shares = shares(graph, rounding, (cases, &self.small), &looks, TO_CHOOSE)?;
-                Ok(shares.first().copied().unwrap_or(0.0))
-            }
-            None => Ok(0.0),
-        }
+    /// The largest errors among more samples, if there are any.
+    pub(super) fn of_samples(
+        &self,
+        graph: &Graph,
+        rounding: &Rounding,
+    ) -> Result<Erred, PlanError> {
+        let Some(cases) = &self.sampled else {
+            return Ok(Erred::default());
+        };
+        let looks = [(cases.items(graph), true)];
+        let cases = (cases, &self.small[..]);
+        Ok(Erred::of(&shares(
+            graph, rounding, cases, &looks, TO_CHOOSE,
+        )?))
+    }
+
+    /// Whether columns of outputs are looked at by themselves.
+    pub(super) fn has_columns(&self) -> bool {
+        self.small.iter().any(|columns| !columns.is_empty())
     }
 
     /// In how many manners of rounding the chosen plan is tried.

@@ -23,8 +23,17 @@ struct Asked {
     little: f64,
     /// Whether the first of little error is taken, or that of the least.
     first: bool,
-    /// Which errors count.
-    of: fn(&Erred) -> f64,
+    of: Measure,
+}
+
+/// Which errors count.
+pub(super) type Measure = fn(&Erred) -> f64;
+
+/// The candidate that is taken, and its error by the measure that it was taken by.
+pub(super) struct Best<T> {
+    pub(super) candidate: Candidate<T>,
+    pub(super) error: f64,
+    pub(super) of: Measure,
 }
 
 /// A candidate by its place, and its error.
@@ -38,25 +47,41 @@ impl Choice<'_> {
     /// least. Of those with about as many doubts the first of little error if `first` is asked for, else that
     /// of the least. A small error among a trial's few inputs is looked for among more samples, too.
     ///
-    /// Where every candidate errs without hope the samples alone count: a normalisation makes anything of an input of
-    /// zeros, and which rounding makes less of it says nothing of other inputs.
+    /// Where every candidate errs without hope less counts: not the small columns of outputs, for bits that do not save
+    /// one may cost the others theirs; then the samples alone, for a normalisation makes anything of an input of zeros,
+    /// and which rounding makes less of it says nothing of other inputs.
     pub(super) fn best<T>(
         &self,
         mut candidates: Vec<Candidate<T>>,
         little: f64,
         first: bool,
-    ) -> Result<(Candidate<T>, f64), PlanError> {
+    ) -> Result<Best<T>, PlanError> {
         let fewest = fewest_doubts(&candidates);
         candidates.sort_by_key(|of| doubtful(of, fewest));
         let mut tried = Known::new();
-        let mut picked = |of| self.pick(&candidates, Asked { little, first, of }, &mut tried);
-        let picked = match picked(|erred| erred.all)? {
-            Some((_, error)) if error > HOPELESS => picked(|erred| erred.of_samples)?,
-            picked => picked,
-        };
+        let measures: [Measure; 3] = [
+            |erred| erred.with_columns,
+            |erred| erred.all,
+            |erred| erred.of_samples,
+        ];
+        let without_columns = usize::from(!self.trial.has_columns());
+        let mut best = None;
+        for of in measures.into_iter().skip(without_columns) {
+            let asked = Asked { little, first, of };
+            best = self
+                .pick(&candidates, asked, &mut tried)?
+                .map(|(at, error)| (at, error, of));
+            if best.is_none_or(|(_, error, _)| error <= HOPELESS) {
+                break;
+            }
+        }
         let nothing = || PlanError::Option("there is nothing to choose from".into());
-        let (at, error) = picked.ok_or_else(nothing)?;
-        Ok((candidates.swap_remove(at), error))
+        let (at, error, of) = best.ok_or_else(nothing)?;
+        Ok(Best {
+            candidate: candidates.swap_remove(at),
+            error,
+            of,
+        })
     }
 
     /// [`Choice::best`] by the errors that count. If the first is asked for, of a model so large that
@@ -84,7 +109,7 @@ impl Choice<'_> {
         let (mut sure, mut best, mut spent) = (None, None, 0);
         for (at, candidate) in candidates.iter().enumerate() {
             if is_enough(best, candidate, asked.little) {
-                sure = self.less(sure, best.take(), candidates, tried)?;
+                sure = self.less(sure, best.take(), candidates, (asked.of, tried))?;
                 spent += self.trial.work_of_samples(self.graph);
             }
             if is_enough(sure, candidate, little_of_many) {
@@ -109,7 +134,7 @@ impl Choice<'_> {
                 best = Some((at, error));
             }
         }
-        self.less(sure, best, candidates, tried)
+        self.less(sure, best, candidates, (asked.of, tried))
     }
 
     /// Of two candidates the one that errs less. The first has been tried on more samples before, the second is now;
@@ -119,7 +144,7 @@ impl Choice<'_> {
         one: Picked,
         other: Picked,
         candidates: &[Candidate<T>],
-        tried: &mut Known,
+        (of, tried): (Measure, &mut Known),
     ) -> Result<Picked, PlanError> {
         let Some((at, few)) = other else {
             return Ok(one);
@@ -128,7 +153,7 @@ impl Choice<'_> {
         let of_more = self.trial.of_samples(self.graph, rounding)?;
         let same = tried.iter_mut().filter(|(tried, _)| tried == rounding);
         same.for_each(|(_, erred)| *erred = erred.or(of_more));
-        let error = few.max(of_more);
+        let error = few.max(of(&of_more));
         Ok(match one {
             Some((_, least)) if least <= error => one,
             _ => Some((at, error)),

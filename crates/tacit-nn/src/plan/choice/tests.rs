@@ -56,9 +56,10 @@ fn chosen_by(trial: Trial, candidates: Vec<Candidate<()>>, first: bool) -> (u32,
         trial,
         ranks: None,
     };
-    let (best, _) = choice
+    let best = choice
         .best(candidates, LITTLE, first)
-        .expect("there are some");
+        .expect("there are some")
+        .candidate;
     (best.bits, best.rounding.weights[0])
 }
 

@@ -18,8 +18,9 @@ const ONE_BY_ONE: usize = 32;
 
 /// What a trial shows.
 pub(in crate::plan) struct Tried<'a> {
-    /// The largest error that a user hears of.
+    /// The largest error that a user hears of, and that of a small column.
     pub shown: Shown<'a>,
+    pub of_column: Option<Shown<'a>>,
     /// Of every output the largest errors of it and of what is computed of it.
     pub errors: Vec<[f64; 2]>,
     /// The range of every value, exact and as rounded.
@@ -59,13 +60,15 @@ impl<'a> Tried<'a> {
                 .flat_map(|&look| of_columns(graph, small, look)),
         );
         let manners = manners(rounding, repeats);
-        let (shown, seen) = looked(graph, rounding, cases, &sights, &manners)?;
-        let errors = shown[..whole].chunks(2 * looks.len());
+        let (mut shown, seen) = looked(graph, rounding, cases, &sights, &manners)?;
+        let of_columns = shown.split_off(whole);
+        let errors = shown.chunks(2 * looks.len());
         let errors = errors.map(|of| [of[0].error, of[1].error]).collect();
         let shown = shown.into_iter().reduce(Shown::or);
         let seen = cases.seen.iter().zip(without_end(seen));
         Ok(Tried {
             shown: shown.ok_or_else(|| PlanError::Option("the model has no output".into()))?,
+            of_column: of_columns.into_iter().reduce(Shown::or),
             errors,
             seen: seen.map(|(&exact, rounded)| [exact, rounded]).collect(),
         })
@@ -76,6 +79,8 @@ impl<'a> Tried<'a> {
         if others.shown.rank() > self.shown.rank() {
             self.shown = others.shown;
         }
+        let of_columns = [self.of_column.take(), others.of_column];
+        self.of_column = of_columns.into_iter().flatten().reduce(Shown::or);
         for (of, others) in self.errors.iter_mut().zip(others.errors) {
             *of = [0, 1].map(|i| of[i].max(others[i]));
         }
@@ -221,14 +226,14 @@ fn of_columns<'a>(
 }
 
 /// The largest error of the outputs of so many of the first items, whether these are samples beside it, as a share
-/// of what it is held against: of each look.
+/// of what it is held against: of each look, and with that of its small columns.
 pub(super) fn shares(
     graph: &Graph,
     rounding: &Rounding,
     (cases, small): (&Cases, &[Vec<Column>]),
     looks: &[(usize, bool)],
     repeats: usize,
-) -> Result<Vec<f64>, PlanError> {
+) -> Result<Vec<[f64; 2]>, PlanError> {
     let of_look = |&(items, samples)| {
         let whole = graph.outputs.iter().map(move |output| Sight {
             items,
@@ -243,8 +248,15 @@ pub(super) fn shares(
     let sights: Vec<Vec<Sight>> = sights.collect();
     let manners = manners(rounding, repeats);
     let (shown, _) = looked(graph, rounding, cases, &sights.concat(), &manners)?;
-    let mut shares = shown.iter().map(Shown::share);
-    let largest = |sights: &Vec<Sight>| shares.by_ref().take(sights.len()).fold(0.0, f64::max);
+    let mut shown = shown.iter();
+    let largest = |sights: &Vec<Sight>| {
+        let of_look = shown.by_ref().take(sights.len());
+        of_look.fold([0.0, 0.0], |[whole, all]: [f64; 2], shown| {
+            let share = shown.share();
+            let of_whole = if shown.is_of_a_column() { 0.0 } else { share };
+            [whole.max(of_whole), all.max(share)]
+        })
+    };
     Ok(sights.iter().map(largest).collect())
 }
 

@@ -142,12 +142,12 @@ fn an_error_is_looked_for_among_more_samples() {
     let mut trial = trial(&graph, &[1.0, 0.5], &[1.0, 0.5, 0.25, 2.0]);
     trial.samples = 2;
     assert_eq!(trial.error(&graph, &rounding).unwrap().all, 0.0);
-    assert_eq!(trial.of_samples(&graph, &rounding).unwrap(), 0.0);
+    assert_eq!(trial.of_samples(&graph, &rounding).unwrap().all, 0.0);
     let few = trial.shown(&graph, &rounding, false).unwrap();
     assert!(!few.shown.is_rough() && few.errors == [[0.0; 2]]);
     trial.sampled = Some(Cases::new(&graph, vec![1.0, 0.5, 3.03]).unwrap());
     assert_eq!(trial.error(&graph, &rounding).unwrap().all, 0.0);
-    assert!(trial.of_samples(&graph, &rounding).unwrap() > 0.0);
+    assert!(trial.of_samples(&graph, &rounding).unwrap().all > 0.0);
     let more = trial.shown(&graph, &rounding, false).unwrap();
     assert!(more.shown.is_rough() && more.shown.item == 2 && more.errors[0][0] > 0.1);
     assert!(more.seen[1].iter().all(|seen| seen.1 > 8.0));
