@@ -98,7 +98,13 @@ pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> Str
         (Some(_), _) => "ask for a precision of more bits",
         (None, Modulus::PowerOfTwo(32)) => "compute over the 64-bit ring",
         (None, Modulus::Mersenne(31)) => "compute over the 61-bit field",
-        _ => "leave the fraction bits to the planner, or declare a smaller range of inputs",
+        _ if shown.is_of_a_column() => {
+            "let the model give columns of such different sizes at one scale, or as outputs of their own"
+        }
+        _ if options.fraction_bits.is_some() => {
+            "leave the fraction bits to the planner, or declare a smaller range of inputs"
+        }
+        _ => "declare a smaller range of inputs, or scale them before the model",
     };
     let error = Told(shown.error);
     let (what, those) = match shown.is_of_a_column() {

@@ -4,14 +4,29 @@ use super::told::Told;
 use super::{Modulus, Reveal};
 use crate::reference::ShapeError;
 
+/// Fewer fraction bits than these leave little of most models.
+const FEW: u32 = 8;
+
+/// What may help where a value with so many fraction bits leaves the ring.
+fn advice(modulus: Modulus, fraction_bits: u32) -> String {
+    let widest = modulus.widest();
+    if modulus != widest {
+        format!("use fewer fraction bits, the {widest}, or smaller inputs")
+    } else if fraction_bits > FEW {
+        "use fewer fraction bits, or smaller inputs".into()
+    } else {
+        "scale the inputs before the model, or give samples or an input range that show that they are smaller".into()
+    }
+}
+
 /// Why no plan was made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// A value would leave the ring.
     #[error(
         "{layer}: values up to {} need {integer_bits} integer + {fraction_bits} fraction + {weight_bits} weight bits, \
-         but the {} holds {room}: use fewer fraction bits, the {}, or smaller inputs",
-        Told(*.value), .modulus, .modulus.widest()
+         but the {} holds {room}: {}",
+        Told(*.value), .modulus, advice(*.modulus, *.fraction_bits)
     )]
     Range {
         /// The layer, or the input.
