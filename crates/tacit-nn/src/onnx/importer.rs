@@ -333,7 +333,7 @@ impl<'a> Importer<'a> {
                 Err(fault) => Err(fault),
             },
             Some(Err(fault)) => Err(fault),
-            None => lower::refuse(&node.op_type),
+            None => lower::refuse(node),
         };
         match result {
             Ok(values) => Ok(values),

@@ -6,7 +6,7 @@ use super::call::{self, Call, Fault, Value, bad, unsupported};
 use super::constant::{Constant, Data};
 use super::kind::DataType;
 use super::proto::NodeProto;
-use super::table::is_table;
+use super::table::{RUNTIME, is_table};
 use super::{
     activation, along, attention, chosen, columns, compare, conv, einsum, element, factors,
 };
@@ -292,7 +292,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Hardmax" => reduce::hardmax(call, builder),
         "ArgMax" | "ArgMin" => reduce::place(call, builder),
         "AffineGrid" => along::affine_grid(call, builder),
-        "RMSNormalization" => function::rms_norm(call, builder),
+        "RMSNormalization" | "SimplifiedLayerNormalization" => function::rms_norm(call, builder),
         "LogSoftmax" => reduce::log_softmax(call, builder),
         reduction if reduction.starts_with("Reduce") => reduce::reduced(call, builder),
         "Reshape" | "Flatten" | "Squeeze" | "Unsqueeze" => reshape(call, builder),
@@ -305,8 +305,11 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 pub(super) const UNKNOWN: &str = "not supported";
 
 /// The answer to an operation that is not supported, and why some cannot be.
-pub(super) fn refuse<T>(op: &str) -> Result<T, Fault> {
-    let why = match op {
+pub(super) fn refuse<T>(node: &NodeProto) -> Result<T, Fault> {
+    let why = match node.op_type.as_str() {
+        _ if node.domain.starts_with(RUNTIME) => {
+            ": give the file from before ONNX Runtime optimised it, if that is how it was made"
+        }
         "Bernoulli" | "Multinomial" | "RandomNormal" | "RandomNormalLike" | "RandomUniform"
         | "RandomUniformLike" => ": it draws random numbers",
         "BitCast" => ": the bits of a float are not those of its fixed-point number",

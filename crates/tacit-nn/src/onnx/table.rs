@@ -9,15 +9,17 @@ mod nested;
 mod page;
 mod quantised;
 mod reductions;
+mod runtime;
 mod tables;
 mod written;
 
 use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
-pub(super) use domain::{Opsets, is_table};
+pub(super) use domain::{Opsets, is_of_runtime, is_table};
 use domain::{STANDARD, TABLES, is_standard};
 pub(super) use page::names;
 pub use page::operations_page;
+pub(super) use runtime::RUNTIME;
 
 /// What an attribute holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,9 +89,9 @@ const END: &str =
     "at the end of a model the receiver of the result computes it, before it the parties do";
 
 const NORMALISES: &[Attribute] = &[
-    ("axis", Int, 17, NOW),
-    ("epsilon", Float, 17, NOW),
-    ("stash_type", Int, 17, NOW),
+    ("axis", Int, 0, NOW),
+    ("epsilon", Float, 0, NOW),
+    ("stash_type", Int, 0, NOW),
 ];
 const ATTENTION: &[Attribute] = &[
     ("is_causal", Int, 23, NOW),
@@ -252,14 +254,11 @@ const LAYERS: &[Operation] = &[
     op("GlobalMaxPool", 1, &[], ""),
     op("Identity", 1, &[], ""),
     op("LSTM", 8, &RECURRENT_LSTM, STEPS),
-    from(
-        17,
-        op(
-            "LayerNormalization",
-            3,
-            NORMALISES,
-            "constant scale and bias",
-        ),
+    op(
+        "LayerNormalization",
+        3,
+        NORMALISES,
+        "constant scale and bias; before 17 as ONNX Runtime writes it",
     ),
     op("LeakyRelu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("LogSoftmax", 1, AXIS, END),
@@ -389,6 +388,7 @@ pub(super) fn operation(node: &NodeProto) -> Option<&'static Operation> {
     let named = |op: &&Operation| op.name == node.op_type;
     match is_table(node) {
         true => tables::OPERATIONS.iter().find(named),
+        false if is_of_runtime(node) => runtime::OPERATIONS.iter().find(named),
         false if node.domain.starts_with(written::PREVIEW) => written::PREVIEWED.iter().find(named),
         false => {
             let mut all = GROUPS.into_iter().flatten();

@@ -70,6 +70,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "QuantizeLinear"
         | "MatMulInteger"
         | "RMSNormalization"
+        | "SimplifiedLayerNormalization"
         | "ReduceL1"
         | "ReduceL2"
         | "ReduceLogSum"

@@ -1,10 +1,11 @@
-//! Operations that the standard defines by others: the nodes of that definition stand in their place, as those
-//! of a function of the file.
+//! Operations that are defined by others, by the standard or as ONNX Runtime's own: the nodes of that definition stand
+//! in their place, as those of a function of the file.
 
 mod attention;
 mod optimiser;
+mod runtime;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ImportError;
 use super::call::{Fault, bad, unsupported};
@@ -12,10 +13,15 @@ use super::importer;
 use super::inline::{body, called};
 use super::nested::captured;
 use super::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto};
-use super::table::{Opsets, operation};
+use super::table::{Opsets, is_of_runtime, operation};
 
-/// The sizes of the tensors of a file, by their names.
-pub(super) struct Tensors(HashMap<String, Vec<i64>>);
+/// What the file says of the values that its nodes read, by their names.
+pub(super) struct Tensors {
+    /// The sizes of its tensors.
+    sizes: HashMap<String, Vec<i64>>,
+    /// The names of counts of the keys of every item.
+    lengths: HashSet<String>,
+}
 
 impl Tensors {
     /// The sizes of the tensors of a graph: its own, and those of its nodes.
@@ -27,7 +33,10 @@ impl Tensors {
             Some((node.output.first()?.clone(), value))
         });
         let sizes = |(name, tensor): (String, &TensorProto)| (name, tensor.dims.clone());
-        Tensors(own.chain(made).map(sizes).collect())
+        Tensors {
+            sizes: own.chain(made).map(sizes).collect(),
+            lengths: runtime::lengths(&graph.node),
+        }
     }
 }
 
@@ -68,7 +77,8 @@ fn function(
     tensors: &Tensors,
     opsets: Opsets,
 ) -> Result<Option<FunctionProto>, Fault> {
-    let write: fn(&Written) -> Result<Definition, Fault> = match node.op_type.as_str() {
+    let write: Write = match node.op_type.as_str() {
+        _ if is_of_runtime(node) => runtime::of,
         "CausalConvWithState" => causal_conv,
         "LinearAttention" => attention::linear,
         "FlexAttention" => attention::flexible,
@@ -80,8 +90,13 @@ fn function(
     let Some(operation) = operation(node) else {
         return Ok(None);
     };
-    operation.check(node, opsets.of(node).map_err(Fault::Bad)?)?;
-    let written = Written { node, tensors };
+    let opset = opsets.of(node).map_err(Fault::Bad)?;
+    operation.check(node, opset)?;
+    let written = Written {
+        node,
+        tensors,
+        opset,
+    };
     let definition = write(&written)?;
     Ok(Some(FunctionProto {
         name: node.op_type.clone(),
@@ -92,10 +107,14 @@ fn function(
     }))
 }
 
+type Write = fn(&Written) -> Result<Definition, Fault>;
+
 /// A node that is written as others.
 struct Written<'a> {
     node: &'a NodeProto,
     tensors: &'a Tensors,
+    /// The operator set of the nodes that it is written as.
+    opset: i64,
 }
 
 impl Written<'_> {
@@ -107,6 +126,10 @@ impl Written<'_> {
         self.attribute(name).and_then(|a| a.f).unwrap_or(default)
     }
 
+    fn int(&self, name: &str, default: i64) -> i64 {
+        self.attribute(name).and_then(|a| a.i).unwrap_or(default)
+    }
+
     fn text(&self, name: &str, default: &str) -> String {
         let bytes = self.attribute(name).and_then(|a| a.s.as_deref());
         bytes.map_or(default.into(), |b| String::from_utf8_lossy(b).into_owned())
@@ -114,6 +137,12 @@ impl Written<'_> {
 
     fn has_input(&self, i: usize) -> bool {
         self.node.input.get(i).is_some_and(|name| !name.is_empty())
+    }
+
+    /// The sizes of input `i`, if that is a tensor of the file.
+    fn sizes(&self, i: usize) -> Option<&[i64]> {
+        let sizes = self.tensors.sizes.get(self.node.input.get(i)?);
+        sizes.map(Vec::as_slice)
     }
 
     fn has_output(&self, i: usize) -> bool {
@@ -151,6 +180,16 @@ impl Definition {
         });
     }
 
+    /// Nodes by lines `to = operation inputs`.
+    fn lines(&mut self, text: &str) {
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let [to, "=", op, inputs @ ..] = &words[..] {
+                self.op(op, inputs, to, vec![]);
+            }
+        }
+    }
+
     /// A constant list of integers.
     fn integers(&mut self, output: &str, values: &[i64]) {
         self.op("Constant", &[], output, vec![ints("value_ints", values)]);
@@ -158,13 +197,25 @@ impl Definition {
 
     /// A constant number.
     fn number(&mut self, output: &str, value: f32) {
-        let attribute = AttributeProto {
-            name: "value_float".into(),
-            f: Some(value),
-            r#type: 1,
-            ..AttributeProto::default()
-        };
-        self.op("Constant", &[], output, vec![attribute]);
+        self.op("Constant", &[], output, vec![float("value_float", value)]);
+    }
+}
+
+fn float(name: &str, value: f32) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        f: Some(value),
+        r#type: 1,
+        ..AttributeProto::default()
+    }
+}
+
+fn text(name: &str, value: &str) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        s: Some(value.as_bytes().to_vec().into()),
+        r#type: 3,
+        ..AttributeProto::default()
     }
 }
 
@@ -241,8 +292,7 @@ fn grafted(
 
 /// CausalConvWithState: a convolution of every channel over the state and the input, and the last of both.
 fn causal_conv(written: &Written) -> Result<Definition, Fault> {
-    let weight = written.node.input.get(1).map_or("", String::as_str);
-    let Some([channels, 1, size]) = written.tensors.0.get(weight).map(Vec::as_slice) else {
+    let Some([channels, 1, size]) = written.sizes(1) else {
         return unsupported(
             "its weight is no tensor of the file of the shape (channels, 1, length)",
         );

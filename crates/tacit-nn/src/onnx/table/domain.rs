@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::runtime::RUNTIME;
 use super::written::PREVIEW;
 use crate::onnx::proto::{NodeProto, OperatorSetIdProto};
 
@@ -103,4 +104,9 @@ pub(in crate::onnx) fn is_table(node: &NodeProto) -> bool {
 /// Whether a node is of the standard's own domain.
 pub(in crate::onnx) fn is_standard(node: &NodeProto) -> bool {
     STANDARD.is_named(&node.domain)
+}
+
+/// Whether a node is an operation of ONNX Runtime's own.
+pub(in crate::onnx) fn is_of_runtime(node: &NodeProto) -> bool {
+    node.domain == RUNTIME
 }

@@ -1,7 +1,8 @@
 //! The page `docs/operations.md`.
 
+use super::runtime::RUNTIME;
 use super::written::{PREVIEW, PREVIEWED};
-use super::{NOW, Operation, STANDARD, TABLES, operations, tables};
+use super::{NOW, Operation, STANDARD, TABLES, operations, runtime, tables};
 
 /// The page `docs/operations.md`, made anew by `TACIT_WRITE=1 cargo test -p tacit-nn operations_page`.
 pub fn operations_page() -> String {
@@ -20,6 +21,10 @@ pub fn operations_page() -> String {
         "\n## Previews\n\nOf the domains {PREVIEW} and {PREVIEW}.training, run as the operations of this page that define\nthem.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
     );
     PREVIEWED.iter().for_each(|op| text += &row(op));
+    text += &format!(
+        "\n## ONNX Runtime's own\n\nOf the domain {RUNTIME}: what its optimisers join operations to, and what its quantiser writes. They\nrun as what they were joined from.\n\n| operation | attributes | supported |\n| --- | --- | --- |\n"
+    );
+    runtime::OPERATIONS.iter().for_each(|op| text += &row(op));
     text
 }
 
@@ -28,11 +33,12 @@ pub(in crate::onnx) fn names() -> String {
     let of = |all: &[Operation]| all.iter().map(|op| op.name).collect::<Vec<_>>().join(", ");
     let standard = operations().iter().map(|op| op.name).collect::<Vec<_>>();
     format!(
-        "{}; of {}: {}; of {PREVIEW}: {}",
+        "{}; of {}: {}; of {PREVIEW}: {}; of {RUNTIME}: {}",
         standard.join(", "),
         TABLES.name(),
         of(tables::OPERATIONS),
-        of(PREVIEWED)
+        of(PREVIEWED),
+        of(runtime::OPERATIONS)
     )
 }
 
@@ -97,7 +103,8 @@ mod tests {
     fn operations_stand_once_and_in_order() {
         let all: Vec<&str> = operations().iter().map(|op| op.name).collect();
         assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
-        for group in GROUPS.into_iter().chain([tables::OPERATIONS, PREVIEWED]) {
+        let more = [tables::OPERATIONS, PREVIEWED, runtime::OPERATIONS];
+        for group in GROUPS.into_iter().chain(more) {
             assert!(group.is_sorted_by_key(|op| op.name));
         }
     }

@@ -109,6 +109,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op("ReduceMin", 2, REDUCE, ITEM),
     op("ReduceProd", 2, REDUCE, ITEM),
     op("ReduceSumSquare", 2, REDUCE, ITEM),
+    op(
+        "SimplifiedLayerNormalization",
+        2,
+        NORMALISES,
+        "ONNX Runtime's name of RMSNormalization",
+    ),
     from(
         12,
         op(

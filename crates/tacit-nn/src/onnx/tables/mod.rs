@@ -41,6 +41,6 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Scaler" => features::scaler(call, builder),
         "TreeEnsemble" | "TreeEnsembleRegressor" => trees::regressor(call, builder),
         "ZipMap" => scores::by_name(call),
-        op => refuse(op),
+        _ => refuse(call.node),
     }
 }

@@ -65,8 +65,7 @@ struct Heads {
 
 impl Heads {
     fn of(written: &Written) -> Result<Heads, Fault> {
-        let count = |name: &str| written.attribute(name).and_then(|a| a.i).unwrap_or(0);
-        let [queries, keys] = ["q_num_heads", "kv_num_heads"].map(count);
+        let [queries, keys] = ["q_num_heads", "kv_num_heads"].map(|name| written.int(name, 0));
         match keys > 0 && queries > 0 && queries <= 1 << 20 && queries % keys == 0 {
             true => Ok(Heads { queries, keys }),
             false => bad(format!(

@@ -13,7 +13,7 @@ pub(super) fn momentum(written: &Written) -> Result<Definition, Fault> {
     let mut d = Definition::default();
     numbers(&mut d, written, &[("alpha", 0.0), ("beta", 1.0)]);
     // The first step takes all of the slope.
-    lines(&mut d, "taken = Where later beta one", None);
+    d.lines("taken = Where later beta one");
     let of_each = "
         kept_ = Mul V_ alpha
         part_ = Mul slope_ taken
@@ -30,7 +30,7 @@ pub(super) fn adagrad(written: &Written) -> Result<Definition, Fault> {
         decayed = Mul steps decay_factor
         divisor = Add decayed one
         rate = Div R divisor";
-    lines(&mut d, rate, None);
+    d.lines(rate);
     let of_each = "
         square_ = Mul slope_ slope_
         H_new_ = Add H_ square_
@@ -62,7 +62,7 @@ pub(super) fn adam(written: &Written) -> Result<Definition, Fault> {
         chosen = Where later factor one
         rate = Mul R chosen
         left = Sub one norm_coefficient_post";
-    lines(&mut d, rate, None);
+    d.lines(rate);
     let of_each = "
         old_ = Mul V_ alpha
         part_ = Mul slope_ new
@@ -94,19 +94,15 @@ fn numbers(d: &mut Definition, written: &Written, attributes: &[(&str, f32)]) {
     }
 }
 
-/// Nodes by lines `to = operation inputs`. Names that end in `_` are those of tensor `i`.
-fn lines(d: &mut Definition, text: &str, i: Option<usize>) {
-    let name = |name: &str| match (name.ends_with('_'), i) {
-        (true, Some(i)) => format!("{name}{i}"),
-        _ => name.to_string(),
+/// Nodes by lines. Names that end in `_` are those of tensor `i`.
+fn lines_of(d: &mut Definition, text: &str, i: usize) {
+    let name = |name: &str| match name.ends_with('_') {
+        true => format!("{name}{i}"),
+        false => name.to_string(),
     };
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+    for line in text.lines() {
         let words: Vec<String> = line.split_whitespace().map(name).collect();
-        let [to, _, op, inputs @ ..] = &words[..] else {
-            continue;
-        };
-        let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-        d.op(op, &inputs, to, vec![]);
+        d.lines(&words.join(" "));
     }
 }
 
@@ -147,6 +143,6 @@ fn each(
     d.op("Cast", &["T"], "steps", vec![int("to", 1)]);
     d.op("Greater", &["steps", "zero"], "later", vec![]);
     d.nodes.extend(shared.nodes);
-    (0..count).for_each(|i| lines(&mut d, text, Some(i)));
+    (0..count).for_each(|i| lines_of(&mut d, text, i));
     Ok(d)
 }
