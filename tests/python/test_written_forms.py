@@ -277,3 +277,45 @@ def test_the_root_of_a_distance(tmp_path):
     _, found = private(path, given, given)
     right = onnxruntime.InferenceSession(str(path)).run(None, given)[0]
     assert np.abs(found["y"] - right).max() < 1e-3
+
+
+MASKS = {
+    "taken away": [
+        NODE("Sub", ["one", "m"], ["gone"]),
+        NODE("Mul", ["gone", "large"], ["hidden"]),
+        NODE("Sub", ["x", "hidden"], ["s"]),
+    ],
+    "the larger of it and the least float": [
+        NODE("Sub", ["one", "m"], ["gone"]),
+        NODE("Mul", ["gone", "least"], ["hidden"]),
+        NODE("Add", ["x", "hidden"], ["sum"]),
+        NODE("Max", ["sum", "least"], ["s"]),
+    ],
+}
+
+
+@pytest.mark.parametrize("form", MASKS)
+def test_masks_of_xlnet_and_xglm(tmp_path, form):
+    """Scores that a mask of the input hides, beyond what a ring holds."""
+    x, mask = RNG.standard_normal((24, 3, 5)).astype(np.float32), np.ones((24, 3, 5), np.int64)
+    mask[::2, :, 3:] = 0
+    constants = {
+        "one": np.float32(1),
+        "large": np.float32(1e30),
+        "least": np.float32(-3.4028235e38),
+    }
+    nodes = [
+        NODE("Cast", ["mask"], ["m"], to=1),
+        *MASKS[form],
+        NODE("Softmax", ["s"], ["p"], axis=-1),
+    ]
+    nodes.append(NODE("MatMul", ["p", "w"], ["y"]))
+    constants["w"] = RNG.standard_normal((5, 2)).astype(np.float32)
+    inputs = {"x": (1, [3, 5]), "mask": (7, [3, 5])}
+    path = write(tmp_path / "m.onnx", nodes, inputs, {"y": (1, [3, 2])}, constants)
+    given = {"x": x, "mask": mask}
+    right = onnxruntime.InferenceSession(str(path)).run(None, given)[0]
+    model = tacit.compile(path, samples=given)
+    found = tacit.local(protocol="clear").predict(model, given).output
+    assert np.abs(found - right).max() < 1e-3 * right.std()
+    assert not model.warnings

@@ -90,6 +90,14 @@ impl<'a> Makers<'a> {
         }
     }
 
+    /// The float that a value is, alone.
+    pub(super) fn float(&self, value: &str) -> Option<f32> {
+        match self.single(value)? {
+            Data::Int(_) => None,
+            data => data.floats().first().copied(),
+        }
+    }
+
     /// The constant that a value is.
     pub(super) fn tensor(&self, value: &str) -> Option<&'a TensorProto> {
         self.tensors.get(self.source(value)).copied()

@@ -30,6 +30,7 @@ mod kind;
 mod linear;
 mod loss;
 mod lower;
+mod lowest;
 mod makers;
 mod mask;
 mod missing;
@@ -277,6 +278,7 @@ fn read(
     let graph = inline::inlined(model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
+    lowest::write(&mut graph);
     sorted::sort(&mut graph);
     negative_index::take_plain(&mut graph);
     empty::drop_parts(&mut graph);
