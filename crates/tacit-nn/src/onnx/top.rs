@@ -1,18 +1,18 @@
 //! TopK: the largest or smallest elements along an axis, and their places.
 //!
 //! Every two elements are compared once. How many others go before an element is its rank, equal ones in their
-//! order, and a row of signs of the ranks tells which element has which of the first ranks.
+//! order, and a row of signs of the ranks tells which element has which of the first ranks. Of a long row the first of
+//! every block are found so, then the first of these.
 
-use super::call::{Call, Fault, Value, bad, unsupported};
+mod blocks;
+
+use super::call::{Call, Fault, Value, bad};
 use super::compose::{Composer, value};
 use super::lower::Builder;
-use super::reduce::{Rows, rows};
+use super::reduce::rows;
 use crate::graph::{Affine, FILL, Matrices, Op, Pool, ValueId, Weights};
 use crate::index::transpose;
 use crate::onnx::pool::whole;
-
-/// The longest axis, of which every two elements are compared.
-const LONGEST: usize = 1 << 10;
 
 /// The values and the places of the `k` first elements.
 pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
@@ -27,11 +27,6 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
         Some(k) if (1..=size).contains(&k) => k,
         _ => return bad(format!("it takes {given:?} of {size} elements")),
     };
-    if size > LONGEST {
-        return unsupported(format!(
-            "its axis has {size} places, more than {LONGEST}, of which it compares every two"
-        ));
-    }
     let of = rows(call, builder, x, shape, &[along])?;
     // The order of roots is that of what they are roots of.
     let compared = match builder.inverse_roots.contains_key(&x) {
@@ -52,8 +47,7 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
         0 => c.affine("mirrored", compared, -1.0, 0.0)?,
         _ => compared,
     };
-    let ranks = ranks(&mut c, compared, &of)?;
-    let chosen = chosen(&mut c, ranks, &of, k)?;
+    let chosen = blocks::first(&mut c, compared, [of.rows, size], k)?;
     c.builder.marks.insert(chosen);
     let matrices = Matrices {
         batch: of.rows,
@@ -88,8 +82,7 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
 }
 
 /// How many elements of its row go before each.
-fn ranks(c: &mut Composer, x: ValueId, of: &Rows) -> Result<ValueId, Fault> {
-    let &Rows { rows, size, .. } = of;
+fn ranks(c: &mut Composer, x: ValueId, [rows, size]: [usize; 2]) -> Result<ValueId, Fault> {
     if size == 1 {
         return c.affine("rank", x, 0.0, 0.0);
     }
@@ -135,8 +128,12 @@ fn ranks(c: &mut Composer, x: ValueId, of: &Rows) -> Result<ValueId, Fault> {
 }
 
 /// For each of the first `k` ranks 1 at the element that has it, else 0.
-fn chosen(c: &mut Composer, ranks: ValueId, of: &Rows, k: usize) -> Result<ValueId, Fault> {
-    let &Rows { rows, size, .. } = of;
+fn chosen(
+    c: &mut Composer,
+    ranks: ValueId,
+    [rows, size]: [usize; 2],
+    k: usize,
+) -> Result<ValueId, Fault> {
     let shape = vec![rows, k, size];
     let at = |e: usize| e / (k * size) * size + e % size;
     let all = c.spread("rank of all", ranks, shape.clone(), at)?;

@@ -213,7 +213,7 @@ fn float(name: &str, value: f32) -> AttributeProto {
 fn text(name: &str, value: &str) -> AttributeProto {
     AttributeProto {
         name: name.into(),
-        s: Some(value.as_bytes().to_vec().into()),
+        s: Some(value.as_bytes().to_vec()),
         r#type: 3,
         ..AttributeProto::default()
     }

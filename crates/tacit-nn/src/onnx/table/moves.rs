@@ -169,7 +169,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("largest", Int, 11, NOW),
             ("sorted", Int, 11, NOW),
         ],
-        "a constant number of elements, along an axis of an item of up to 1024 places",
+        "a constant number of elements, along an axis of an item; more than 128 of up to 1024 places",
     ),
     from(14, op("Trilu", 2, &[("upper", Int, 14, NOW)], "")),
     op(
