@@ -54,6 +54,7 @@ mod reduce;
 mod resize;
 mod rotary;
 mod rounding;
+mod row_by_row;
 mod sampled;
 mod scatter;
 mod selection;
@@ -279,6 +280,7 @@ fn read(
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
     lowest::write(&mut graph);
+    row_by_row::write(&mut graph);
     sorted::sort(&mut graph);
     negative_index::take_plain(&mut graph);
     empty::drop_parts(&mut graph);

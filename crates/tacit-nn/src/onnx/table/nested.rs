@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
                 ("scan_output_axes", Ints, 9, NOW),
                 ("scan_output_directions", Ints, 9, NOW),
             ],
-            TURNS,
+            "up to 1024 turns, as many as constants say; over constant rows, as distances from these, any number",
         ),
     ),
 ];
