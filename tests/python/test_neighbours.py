@@ -6,6 +6,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from skl2onnx import to_onnx
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import tacit
@@ -86,6 +88,18 @@ def test_neighbours_among_many_rows(tmp_path, kind, options):
     x = RNG.standard_normal((40, 5)).astype(np.float32)
     found, expected = private(path, x)[0], right(path, x)[0]
     assert np.abs(found.reshape(expected.shape) - expected).max() < 1e-2
+
+
+def test_kernels_of_scaled_rows(tmp_path):
+    """A Gaussian process divides its rows and the items by a length before their distances."""
+    rows = RNG.standard_normal((1100, 3)).astype(np.float32)
+    model = GaussianProcessRegressor(RBF(1.5), alpha=0.1, optimizer=None)
+    model.fit(rows, rows[:, 0] + rows[:, 1] ** 2)
+    path = tmp_path / "m.onnx"
+    onnx.save(to_onnx(model, rows[:1], target_opset=17), path)
+    x = RNG.standard_normal((40, 3)).astype(np.float32)
+    found, expected = private(path, x)[0], right(path, x)[0]
+    assert np.abs(found.reshape(expected.shape) - expected).max() < 1e-3
 
 
 BODIES = {

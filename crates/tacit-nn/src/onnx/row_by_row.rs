@@ -18,6 +18,9 @@ const SUMS: [&str; 6] = [
     "ReduceSumSquare",
 ];
 
+/// How many nodes one after the other are looked through for what a constant is made of.
+const DEEPEST: usize = 8;
+
 /// What a value in the body of a Scan is of.
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
@@ -68,8 +71,7 @@ fn at_once(
     let ([items, rows], [_, results]) = (&scan.input[..], &scan.output[..]) else {
         return None;
     };
-    let rank = makers.tensor(rows)?.dims.len();
-    if rank != 2 || turned.input.first() != Some(results) {
+    if axes(makers, rows, 0)? != 2 || turned.input.first() != Some(results) {
         return None;
     }
     let plain = scan.attribute.iter().all(|a| match &a.name[..] {
@@ -241,6 +243,22 @@ fn together(read: &[(String, Of)]) -> Option<Of> {
             }),
             _ => None,
         })
+}
+
+/// The axes of a constant: of a tensor, or of what is computed of tensors element by element.
+fn axes(makers: &Makers, value: &str, deep: usize) -> Option<usize> {
+    if let Some(tensor) = makers.tensor(value) {
+        return Some(tensor.dims.len());
+    }
+    let maker = makers.maker(value)?;
+    let of_elements = ELEMENTS.contains(&&maker.op_type[..]) || maker.op_type == "Div";
+    // A hostile node may name many inputs, each of them made so.
+    if deep == DEEPEST || !of_elements || maker.input.len() > 2 {
+        return None;
+    }
+    let inputs = maker.input.iter();
+    let all: Option<Vec<usize>> = inputs.map(|input| axes(makers, input, deep + 1)).collect();
+    all?.into_iter().max()
 }
 
 /// The whole number that a tensor holds alone.
