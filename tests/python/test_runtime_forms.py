@@ -282,6 +282,25 @@ def test_quantised_products(tmp_path):
         check(path, write(path, [*first, *nodes], constants, inputs={"x": x}), share=0.02)
 
 
+def test_items_of_a_merged_batch_have_ranges_of_their_own(tmp_path):
+    """Where a batch is merged with another axis, items are quantised as in a batch of one."""
+    w = RNG.integers(-60, 60, (3, 2)).astype(np.int8)
+    constants = {"w": w, "s": np.float32([0.01, 0.02]), "z": np.zeros(2, np.int8)}
+    constants |= {"rows": np.array([-1, 3]), "apart": np.array([-1, 4, 2])}
+    nodes = [
+        helper.make_node("Reshape", ["x", "rows"], ["r"]),
+        own("DynamicQuantizeMatMul", ["r", "w", "s", "z"], ["p"]),
+        helper.make_node("Reshape", ["p", "apart"], ["y"]),
+    ]
+    inputs = write(tmp_path / "m.onnx", nodes, constants, inputs={"x": normal(12, 4, 3)})
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    right = np.concatenate([session.run(None, {"x": row[None]})[0] for row in inputs["x"]])
+    model = tacit.compile(tmp_path / "m.onnx", samples=inputs["x"])
+    found = tacit.local(protocol="clear").predict(model, inputs["x"]).output
+    error = np.abs(found - right)
+    assert np.quantile(error, 0.9) < 2e-3 and error.max() < 0.1
+
+
 def optimised(path, level):
     """What ONNX Runtime makes of a file, as a file."""
     options = onnxruntime.SessionOptions()

@@ -3,11 +3,13 @@
 //! Exporters write so what computes every item by itself all the same: attention whose heads stand beside
 //! the items, networks over time that stands first. Such a model is read twice, for a batch of one item and
 //! for one of several, each with all sizes given. It is taken as that of one item if no element of an item
-//! of several is made of another item (`apart.rs`), and if each item of several gives what it gives alone.
+//! of several is made of another item (`apart.rs`), and if each item of several gives what it gives alone. Ranges by
+//! which a whole batch is quantised are left out of that: each item is quantised by its own, as in a batch of one.
 
 use super::ImportError;
 use super::apart::reach;
 use super::importer::{Form, Importer};
+use super::proto::NodeProto;
 use crate::graph::{Graph, Input, InputKind, Output, len};
 use crate::plan::Random;
 use crate::reference::run;
@@ -24,17 +26,30 @@ impl Importer<'_> {
     /// The model of one item, of a file whose batch is free and that is refused as one of items; the refusal
     /// if its items cannot be told apart.
     pub(super) fn of_one_item(&self, refused: ImportError) -> Result<Graph, ImportError> {
-        let batches = [1, SEVERAL].map(|items| self.import(Form::Batch(items)));
-        let [Ok(one), Ok(several)] = batches else {
-            return Err(refused);
-        };
-        let Some(one) = without_batch(one, &several) else {
-            return Err(refused);
-        };
-        match are_apart(&several) && are_alike(&one, &several) {
-            true => Ok(one),
-            false => Err(refused),
+        if !self.is_quantised() {
+            return self.told_apart(Form::Batch).ok_or(refused);
         }
+        if self.told_apart(Form::Unquantised).is_none() {
+            return Err(refused);
+        }
+        match [1, SEVERAL].map(|items| self.import(Form::Batch(items))) {
+            [Ok(one), Ok(several)] => without_batch(one, &several).ok_or(refused),
+            _ => Err(refused),
+        }
+    }
+
+    /// The model of one item, read so, if the items of several are apart and give what each gives alone.
+    fn told_apart(&self, form: fn(usize) -> Form) -> Option<Graph> {
+        let [one, several] = [1, SEVERAL].map(|items| self.import(form(items)).ok());
+        let several = several?;
+        let one = without_batch(one?, &several)?;
+        (are_apart(&several) && are_alike(&one, &several)).then_some(one)
+    }
+
+    /// Whether a node quantises by the range of what it takes.
+    fn is_quantised(&self) -> bool {
+        let dynamic = |node: &NodeProto| node.op_type == "DynamicQuantizeLinear";
+        self.graph.node.iter().any(dynamic)
     }
 }
 

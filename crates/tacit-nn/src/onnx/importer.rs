@@ -43,6 +43,8 @@ pub(super) enum Form {
     Whole,
     /// The whole input, a batch that the file leaves free, with so many items.
     Batch(usize),
+    /// The same, but that nothing is quantised by the range of a whole batch.
+    Unquantised(usize),
 }
 
 pub(super) struct Importer<'a> {
@@ -113,9 +115,10 @@ impl<'a> Importer<'a> {
     ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
         builder.whole = form != Form::Items;
-        if let Form::Batch(items) = form {
+        if let Form::Batch(items) | Form::Unquantised(items) = form {
             builder.items = Some(items);
         }
+        builder.unquantised = matches!(form, Form::Unquantised(_));
         let (order, used) = self.needed(outputs)?;
         let mut env = self.constants(self.graph, &used, &mut 0)?;
         let inputs = self.define_inputs(&used, known, &mut env, &mut builder)?;

@@ -34,6 +34,8 @@ pub(super) struct Builder {
     pub rounds: bool,
     /// The batch size that is read for a free one, where the input is one item.
     pub items: Option<usize>,
+    /// Whether DynamicQuantizeLinear leaves what it takes as it is.
+    pub unquantised: bool,
     /// The batch size in the file, where it gives one.
     pub batch: Option<i64>,
     /// The inputs of the model.

@@ -3,6 +3,8 @@
 use crate::graph::{Op, ValueId};
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::Composer;
+use crate::onnx::constant::{Constant, Data};
+use crate::onnx::kind::DataType;
 use crate::onnx::lower::Builder;
 use crate::onnx::pool;
 
@@ -15,6 +17,18 @@ pub(in crate::onnx) fn dynamic(call: &Call, builder: &mut Builder) -> Result<Vec
         );
     }
     let (x, shape, batch) = call.secret_at(0)?;
+    if builder.unquantised {
+        let number = |kind, data| {
+            Value::Constant(Constant {
+                shape: vec![],
+                kind,
+                data,
+            })
+        };
+        let scale = number(DataType::Float, Data::Float(vec![1.0].into()));
+        let zero = number(DataType::Unsigned(8), Data::Int(vec![0]));
+        return Ok(vec![call.required(0)?.clone(), scale, zero]);
+    }
     let size = builder.len(x);
     let most = f32::from(u8::MAX);
     let c = &mut Composer::new(call, builder);
