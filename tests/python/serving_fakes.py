@@ -60,6 +60,7 @@ class FakeService:
     def __init__(self, world, party):
         self.world, self.party = world, party
         self.state, self.why, self.suspects = "new", None, []
+        self.before = None
         self.lives = self.answered = self.submitted = 0
         self.forgotten = []
         self.said = None
@@ -89,6 +90,7 @@ class FakeService:
 
     def standing(self):
         told = {"state": self.state, "why": self.why, "suspects": self.suspects}
+        told["before"] = self.before
         numbers = ("waiting", "waiting_items", "running", "refused", "busy", "batches", "items")
         told |= dict.fromkeys(numbers, 0)
         told |= {"answered": self.answered, "online_seconds": 0.5, "sent": 7, "received": 8}

@@ -16,7 +16,7 @@ PROTOCOLS = pytest.mark.parametrize("protocol", ["clear", "falcon", "bicoptor", 
 
 
 def check(protocol, path, x, right, share=2e-3):
-    """Plans with two thirds of the rows; the others' answers are so near, and no warning doubts it."""
+    """Plans with two thirds of the rows; the others' answers are so near, without a warning."""
     seen = 2 * len(x) // 3
     model = tacit.compile(path, samples=x[:seen], protocol=protocol)
     found = tacit.local(protocol=protocol).predict(model, x[seen:]).output

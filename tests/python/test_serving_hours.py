@@ -164,7 +164,7 @@ def test_ready_says_no_more_to_strangers(three):
     one = three[0][0]
     runner = one.party.host.models["digits", "1"].runner
     real = runner.reason
-    runner.reason = lambda: "quarantined: party 1 (beta) broke the protocol"
+    runner.reason = lambda **_: "quarantined: party 1 (beta) broke the protocol"
     try:
         stranger = httpx.get(f"{one.url}/v2/health/ready")
         assert stranger.status_code == 503 and stranger.json() == {"ready": False}

@@ -115,6 +115,22 @@ def test_a_quarantine_is_told(tmp_path):
         assert 'tacit_errors_total{kind="quarantined",model="digits"} 1.0' in metrics(one)
 
 
+def test_what_ended_the_session_before_is_told_on_this_machine(tmp_path):
+    """One that stands still and accuses nobody is waited for: this party's health says why."""
+    with parties(tmp_path) as (running, _):
+        one = running[0]
+        core = one.services["digits"]
+        core.before = "party 2 left: it suspects a party"
+        core.fails = [("connecting", "not there", [])] * 99
+        core.breaks("failed", "party 2 left")
+        wait_for(one.party.host.reasons)
+        told = httpx.get(f"{one.url}/v2/health/ready").json()["models"]["digits"]
+        assert "the session before ended: party 2 left" in told
+        answer = httpx.get(f"{one.url}/v2/models/digits/ready")
+        refused(answer, 503, "not-ready")
+        assert "suspects" not in answer.text
+
+
 def metrics(one):
     return httpx.get(f"{one.url}/metrics").text
 

@@ -129,11 +129,11 @@ class Host:
             if not served.is_leaving and (client.models is None or served.name in client.models)
         ]
 
-    def reasons(self) -> dict[str, str]:
+    def reasons(self, *, whole: bool = False) -> dict[str, str]:
         """Why models are not ready, by their names; of those that are to be served."""
         found: dict[str, str] = {}
         for served in self.models.values():
-            reason = "draining" if self.stopping else served.runner.reason()
+            reason = "draining" if self.stopping else served.runner.reason(whole=whole)
             here = not served.is_leaving and (served.runner.was_ready() or not served.added)
             if reason is not None and (self.stopping or here):
                 found[self._named(served)] = reason

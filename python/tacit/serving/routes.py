@@ -81,7 +81,7 @@ class Routes:
 
     async def ready(self, request: Request) -> Response:
         """Whether all models can be asked; and why not, for whoever may ask."""
-        reasons = self.host.reasons()
+        reasons = self.host.reasons(whole=_is_near(request))
         told: dict[str, Any] = {"ready": not reasons}
         # Names of models, and whom this party suspects, are for those who may ask.
         if reasons and self.is_somebody(request):
@@ -91,8 +91,7 @@ class Routes:
 
     async def metrics(self, request: Request) -> Response:
         """Counters, for this machine or whoever has a key."""
-        near = request.client is not None and is_loopback(request.client.host)
-        if not near:
+        if not _is_near(request):
             self.who(request)
         text = await asyncio.to_thread(self.host.metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -211,6 +210,11 @@ def timed(host: Host, state: MutableMapping[str, Any], phase: str, seconds: floa
     host.metrics.seconds.labels(state["model"], phase).observe(seconds)
     now = time.time_ns()
     state.setdefault("phases", []).append((phase, now - int(seconds * 1e9), now))
+
+
+def _is_near(request: Request) -> bool:
+    """Whether a request comes from this machine."""
+    return request.client is not None and is_loopback(request.client.host)
 
 
 def checked_head(request: Request) -> str:

@@ -60,15 +60,22 @@ class Runner:
         """Whether it has ended."""
         return not self.thread.is_alive()
 
-    def reason(self) -> str | None:
-        """Why it is not ready, in words for anyone; None if it is."""
+    def reason(self, *, whole: bool = False) -> str | None:
+        """Why it is not ready, in words for anyone; None if it is.
+
+        `whole` adds what another party did that ended the last session: one that stands still is
+        waited for in vain.
+        """
         told = standing(self.service)
         state = told["state"]
         if state == "ready" and not self.stopping.is_set():
             return None
         if state == "quarantined":
             return quarantine(self.named(told["suspects"]))
-        return "draining" if self.stopping.is_set() else state
+        if self.stopping.is_set():
+            return "draining"
+        before = told.get("before")
+        return f"{state}: the session before ended: {before}" if whole and before else state
 
     def was_ready(self) -> bool:
         """Whether it has ever been."""

@@ -22,6 +22,15 @@ pub(super) fn suspects(error: &Error, ready: bool) -> Option<Vec<usize>> {
     }
 }
 
+/// Whether another party, or the way to it, ended a life: its words name nothing of this party's own.
+pub(super) fn is_of_others(error: &Error) -> bool {
+    match error {
+        Error::Early { cause, .. } => is_of_others(cause),
+        Error::Net(_) => true,
+        _ => false,
+    }
+}
+
 fn of_net(error: &NetError, ready: bool) -> Option<Vec<usize>> {
     match error {
         NetError::Accused {

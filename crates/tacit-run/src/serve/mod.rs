@@ -146,6 +146,9 @@ impl Service {
             },
         };
         standing.why = ended.as_ref().err().map(Error::words);
+        if ended.as_ref().is_err_and(blame::is_of_others) {
+            standing.before = standing.why.clone();
+        }
         drop(standing);
         let refused = match &ended {
             Ok(()) => Refused::new(

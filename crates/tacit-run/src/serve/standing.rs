@@ -14,6 +14,8 @@ use crate::totals::Metered;
 pub(super) struct Standing {
     pub state: &'static str,
     pub why: Option<String>,
+    /// What another party did that ended the life before, until all sessions are there again.
+    pub before: Option<String>,
     pub suspects: Vec<usize>,
     pub digest: Option<String>,
     pub commitment: Option<String>,
@@ -83,6 +85,7 @@ impl Standing {
     /// All sessions are there: requests are taken.
     pub fn is_ready(&mut self) {
         (self.state, self.why, self.was_ready) = ("ready", None, true);
+        self.before = None;
         self.lives += 1;
     }
 

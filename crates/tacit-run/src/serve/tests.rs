@@ -330,6 +330,40 @@ fn after_cheating_the_service_stands_still() {
     }
 }
 
+/// A party whose session another has ended knows why while it waits for it, which may be in vain.
+#[test]
+fn what_ended_the_life_before_is_told_until_all_are_back() {
+    let mut parties = Parties::prepared("before", "falcon", same);
+    let lost = Arc::get_mut(&mut parties.services[2]).expect("not started");
+    lost.tamper = Some(|_| panic!("this party is lost"));
+    parties.start();
+    let (_, bodies) = (parties.sharing().split(given(&pictures(1)))).expect("it fits");
+    parties.submit([1; 16], 1, &bodies);
+    for life in parties.lives.drain(..) {
+        assert!(life.join().map_or(true, |ended| ended.is_err()));
+    }
+    let state = |service: &Service| -> serde_json::Value {
+        serde_json::from_str(&service.state()).expect("JSON")
+    };
+    let service = &parties.services[0];
+    let told = state(service);
+    assert_eq!(told["state"], "failed", "{told}");
+    assert!(
+        told["before"].is_string() && told["before"] == told["why"],
+        "{told}"
+    );
+    let live = {
+        let service = service.clone();
+        thread::spawn(move || service.run(&mut |_| {}))
+    };
+    while state(service)["state"] != "connecting" {
+        thread::yield_now();
+    }
+    assert_eq!(state(service)["before"], told["before"]);
+    service.leave();
+    assert!(live.join().expect("no panic").is_ok());
+}
+
 /// After a life has ended another begins, with another name.
 #[test]
 fn a_service_lives_again() {
