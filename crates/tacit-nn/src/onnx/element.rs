@@ -6,7 +6,7 @@ use super::constant::Constant;
 use super::lower::Builder;
 use super::mask::{hidden, masked};
 use super::proto::NodeProto;
-use super::{absorb, shape, token};
+use super::{absorb, rounding, shape, token};
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{broadcast, common_shape};
 
@@ -30,6 +30,7 @@ pub(super) fn arithmetic(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     let inputs = call.inputs.iter().map(|input| input.is_some_and(is_one));
     match beside_one(call.node, &inputs.collect::<Vec<_>>()) {
         Some(same) => Ok(call.required(same)?.clone()),
+        None if what == Arithmetic::Div => rounding::divided(call, builder),
         None => of_inputs(call, builder, what),
     }
 }
@@ -65,7 +66,11 @@ pub(super) fn two(
     of_inputs(&both, builder, what)
 }
 
-fn of_inputs(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Value, Fault> {
+pub(super) fn of_inputs(
+    call: &Call,
+    builder: &mut Builder,
+    what: Arithmetic,
+) -> Result<Value, Fault> {
     match (call.required(0)?, call.required(1)?) {
         (Value::Secret { .. }, Value::Constant(_)) => {
             let x = call.secret_at(0)?.0;

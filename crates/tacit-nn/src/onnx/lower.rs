@@ -68,6 +68,8 @@ pub(super) struct Builder {
     pub wholes: HashSet<ValueId>,
     /// Values that are what stands before the point of others, and these.
     pub truncated: HashMap<ValueId, ValueId>,
+    /// Values that are others over whole constants, and these two.
+    pub quotients: HashMap<ValueId, [Value; 2]>,
     /// Values each of whose elements is one of those of another, and that one.
     pub chosen_from: HashMap<ValueId, ValueId>,
     /// The ends of values that rest from a division.
@@ -241,7 +243,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
             trigonometric::trigonometric(call, builder)
         }
         "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" => {
-            compare::compare(call, builder)
+            rounding::compared(call, builder)
         }
         "And" | "Not" | "Or" | "Xor" => compare::logic(call, builder),
         "Sign" => compare::sign(call, builder),

@@ -216,7 +216,6 @@ const LAYERS: &[Operation] = &[
         ],
         "constant weights",
     ),
-    op("Div", 2, &[], "as Mul; a computed divisor must be positive"),
     op(
         "Dropout",
         3,

@@ -41,6 +41,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     from(12, op("Celu", 1, &[("alpha", Float, 12, NOW)], "")),
     op("Cos", 1, &[], TURNS),
     from(9, op("Cosh", 1, &[], "")),
+    op(
+        "Div",
+        2,
+        &[],
+        "as Mul; a computed divisor must be positive; integers by constants",
+    ),
     op("Elu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("Equal", 2, &[], SIGNS),
     op("Floor", 1, &[], WHOLE),
