@@ -135,10 +135,11 @@ ENDS = {
 
 NEWER = {
     "CausalConvWithState", "CumProd", "DeformConv", "LinearAttention", "OptionalGetElement",
-    "RoiAlign", "SwiGLU",
+    "RoiAlign", "SimplifiedLayerNormalization", "SwiGLU",
 }  # fmt: skip
 """Supported, and newer than the operator sets of which onnxruntime runs all that is generated, or
-of regions, offsets and sequences: ONNX's own tests hold them."""
+of regions, offsets and sequences: ONNX's own tests hold them, and that which is onnxruntime's own
+`tests/python/test_runtime_forms.py`."""
 
 
 APART = {

@@ -43,7 +43,7 @@ pub(super) enum Form {
     Whole,
     /// The whole input, a batch that the file leaves free, with so many items.
     Batch(usize),
-    /// The same, but that nothing is quantised by the range of a whole batch.
+    /// A free batch as [`Form::Batch`], but that nothing is quantised by the range of all its items.
     Unquantised(usize),
 }
 

@@ -104,7 +104,7 @@ const ATTENTION: &[Attribute] = &[
     ("softcap", Float, 23, NOW),
     ("softmax_precision", Int, 23, NOW),
 ];
-const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places";
+const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places; of a row that it hides whole shares are 0 or those of its scores, where float32 may give all the same";
 
 /// All that are supported, each group by name.
 const GROUPS: [&[Operation]; 8] = [

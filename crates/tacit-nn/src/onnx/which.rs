@@ -122,8 +122,13 @@ pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Resul
     };
     let (low, high) = (low.ceil(), high.floor());
     if low < -(classes as f64) || high >= classes as f64 {
+        let told = match low.abs().max(high.abs()) < 1e15 {
+            true => format!("from {low} to {high}"),
+            false => "any numbers".into(),
+        };
         return unsupported(format!(
-            "its indices are computed and may be from {low} to {high}, beyond a table of {classes} rows"
+            "its indices are computed and may be {told}, beyond a table of {classes} rows: clip them to 0 to {}",
+            classes - 1
         ));
     }
     Ok((low as i64..=high as i64).map(|v| v as f32).collect())
