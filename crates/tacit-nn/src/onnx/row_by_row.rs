@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::constant::{Data, Reader};
 use super::makers::Makers;
 use super::proto::data_type::INT64;
 use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
@@ -64,7 +65,8 @@ fn at_once(
         return None;
     }
     let order = turned.attribute.iter().find(|a| a.name == "perm");
-    if order.is_some_and(|order| order.ints != [1, 0]) {
+    // Without an order more axes than two could be meant.
+    if order.is_none_or(|order| order.ints != [1, 0]) {
         return None;
     }
     let scan = makers.node(turned.input.first()?, "Scan")?;
@@ -109,8 +111,8 @@ fn at_once(
     for node in body.node.iter().filter(|node| !keeps(node)) {
         written.take(node)?;
     }
-    match written.known.get(&out.name[..])? {
-        (name, Of::Each) => Some((written.nodes.clone(), written.tensors.clone(), name.clone())),
+    match written.known.remove(&out.name[..])? {
+        (name, Of::Each) => Some((written.nodes, written.tensors, name)),
         _ => None,
     }
 }
@@ -218,7 +220,8 @@ impl<'a> Written<'a> {
                     return None;
                 };
                 let given = self.tensors.iter().find(|t| t.name == *number)?;
-                if integer(given) != Some(1) {
+                let read = Reader { folder: None }.read(given).ok()?;
+                if read.data != Data::Int(vec![1]) {
                     return None;
                 }
                 let along = self.named(&format!("{}/along", from.output[0]));
@@ -259,15 +262,6 @@ fn axes(makers: &Makers, value: &str, deep: usize) -> Option<usize> {
     let inputs = maker.input.iter();
     let all: Option<Vec<usize>> = inputs.map(|input| axes(makers, input, deep + 1)).collect();
     all?.into_iter().max()
-}
-
-/// The whole number that a tensor holds alone.
-fn integer(tensor: &TensorProto) -> Option<i64> {
-    match (&tensor.int64_data[..], tensor.raw_data.as_ref()) {
-        ([value], _) => Some(*value),
-        ([], Some(raw)) => Some(i64::from_le_bytes(raw[..].try_into().ok()?)),
-        _ => None,
-    }
 }
 
 fn node(op: &str, inputs: &[&str], output: &str) -> NodeProto {
