@@ -26,24 +26,26 @@ impl Importer<'_> {
     /// The model of one item, of a file whose batch is free and that is refused as one of items; the refusal
     /// if its items cannot be told apart.
     pub(super) fn of_one_item(&self, refused: ImportError) -> Result<Graph, ImportError> {
-        if !self.is_quantised() {
-            return self.told_apart(Form::Batch).ok_or(refused);
-        }
-        if self.told_apart(Form::Unquantised).is_none() {
-            return Err(refused);
-        }
-        match [1, SEVERAL].map(|items| self.import(Form::Batch(items))) {
-            [Ok(one), Ok(several)] => without_batch(one, &several).ok_or(refused),
-            _ => Err(refused),
-        }
+        self.told_apart().ok_or(refused)
     }
 
-    /// The model of one item, read so, if the items of several are apart and give what each gives alone.
-    fn told_apart(&self, form: fn(usize) -> Form) -> Option<Graph> {
+    /// The model of one item, if the items of several are apart and give what each gives alone.
+    fn told_apart(&self) -> Option<Graph> {
+        let form = if self.is_quantised() {
+            Form::Unquantised
+        } else {
+            Form::Batch
+        };
         let [one, several] = [1, SEVERAL].map(|items| self.import(form(items)).ok());
         let several = several?;
         let one = without_batch(one?, &several)?;
-        (are_apart(&several) && are_alike(&one, &several)).then_some(one)
+        if !are_apart(&several) || !are_alike(&one, &several) {
+            return None;
+        }
+        match self.is_quantised() {
+            true => without_batch(self.import(Form::Batch(1)).ok()?, &several),
+            false => Some(one),
+        }
     }
 
     /// Whether a node quantises by the range of what it takes.
