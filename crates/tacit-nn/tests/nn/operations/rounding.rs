@@ -2,6 +2,7 @@
 
 use super::check;
 use crate::common::*;
+use tacit_nn::graph::Op;
 use tacit_nn::onnx::ImportError;
 use tacit_nn::onnx::proto::*;
 use tacit_nn::plan::{PlanOptions, plan};
@@ -173,6 +174,19 @@ fn the_first_of_some_are_in_order() {
         let (nodes, tensors) = of(k, largest);
         check(&[3, 2], nodes, tensors, &x, &expected);
     }
+    // Among 1024 places 35 000 signs are taken, where every two would be 529 000.
+    let (nodes, tensors) = of(5, 1);
+    let graph = imported(&model(&[1024, 1], nodes, tensors)).unwrap_or_else(|e| panic!("{e}"));
+    let signs = graph
+        .nodes
+        .iter()
+        .filter(|node| matches!(node.op, Op::NonNegative));
+    assert_eq!(
+        signs
+            .map(|node| node.shape.iter().product::<usize>())
+            .sum::<usize>(),
+        34_512
+    );
     let (nodes, tensors) = of(4, 1);
     let error = imported(&model(&[3, 2], nodes, tensors)).expect_err("there are 3");
     assert!(error.to_string().contains("of 3 elements"), "{error}");
