@@ -343,8 +343,9 @@ def test_what_is_made_for_one_processor_is_refused(tmp_path):
     net.save(tmp_path / "plain.onnx", out)
     level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     path = optimised(tmp_path / "plain.onnx", level)
-    if any(node.domain == "com.microsoft.nchwc" for node in onnx.load(path).graph.node):
-        refused(path, "the file from before ONNX Runtime optimised it")
+    if all(node.domain != "com.microsoft.nchwc" for node in onnx.load(path).graph.node):
+        pytest.skip("ONNX Runtime makes nothing of its own for this processor")
+    refused(path, "the file from before ONNX Runtime optimised it")
 
 
 REFUSED = {
