@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::constant::Constant;
 use super::element::Stretched;
 use super::kind;
-use super::lower::Builder;
 use crate::graph::{Op, ValueId, Weights, len};
 
 /// The magnitude from which a constant absorbs what is added to it: no ring or field holds numbers of its last

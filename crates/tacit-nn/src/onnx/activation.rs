@@ -1,10 +1,10 @@
 //! Activations and other functions of every element by itself, made of a few that the graph has.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
 use super::element::{Arithmetic, of_each, two};
 use super::function::root;
-use super::lower::Builder;
 use super::nary::on;
 use crate::graph::{Function, Op, ValueId};
 

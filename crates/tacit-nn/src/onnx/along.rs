@@ -1,8 +1,8 @@
 //! Linear maps along one axis: running sums, resizing, and grids of places.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
-use super::lower::Builder;
 use crate::graph::{Op, ValueId, Weights};
 use crate::index::transpose;
 

@@ -5,11 +5,11 @@
 
 mod hidden;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
 use super::fold;
 use super::function::{line, shares};
-use super::lower::Builder;
 use super::mask::Mask;
 use super::product::{Label, Labels, contract};
 use super::rearrange;

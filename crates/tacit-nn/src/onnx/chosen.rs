@@ -1,10 +1,10 @@
 //! GatherND and Gather at places of which some are found on shares: the row of every item at a place of its own, as
 //! `x[arange(len(x)), place]` is exported. The last valid step of a sequence is chosen so, or the one that ends a text.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::Composer;
 use super::constant::bounded_len;
-use super::lower::Builder;
 use super::places::marks_of;
 use crate::graph::{FILL, Matrices, Op, ValueId, len};
 

@@ -1,9 +1,9 @@
 //! Windows put back where they were taken from: Col2Im and MaxUnpool.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
 use super::constant::bounded_len;
-use super::lower::Builder;
 use super::moves::needs_whole;
 use super::reduce::sum;
 use super::shape::sizes_of;

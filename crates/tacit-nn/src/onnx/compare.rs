@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use super::absorb;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::{Constant, Data};
 use super::element::{Arithmetic, of_each, two};
 use super::fold;
 use super::kind::DataType;
-use super::lower::Builder;
 use super::mask::{hidden, hidden_by_choice};
 use super::nary::on;
 use super::token;

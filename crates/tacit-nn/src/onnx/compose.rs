@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::constant::bounded_len;
-use super::lower::Builder;
 use crate::graph::{Affine, Function, Linear, Op, ValueId, Weights, len};
 use crate::index::{broadcast, is_whole};
 

@@ -1,8 +1,8 @@
 //! Convolutions with constant weights, and their transposes.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::constant::bounded_len;
-use super::lower::Builder;
 use super::pool::{Window, spatial, two};
 use crate::graph::{Conv, ConvGeometry, Op, ValueId, Weights, len};
 use crate::index::{pick, whole};

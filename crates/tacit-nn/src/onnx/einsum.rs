@@ -3,10 +3,10 @@
 //! Of every input first the axes that nothing else has are summed, and of axes with one letter the diagonal
 //! is taken; then inputs are multiplied one after the other.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::constant::{Constant, bounded_len};
-use super::lower::Builder;
 use super::product::{Label, Labels, contract, rank};
 use super::reduce::sum;
 use crate::graph::{ValueId, len};

@@ -1,9 +1,9 @@
 //! Element-wise arithmetic and clipping.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::constant::Constant;
-use super::lower::Builder;
 use super::mask::{hidden, masked};
 use super::proto::NodeProto;
 use super::{absorb, rounding, shape, token};

@@ -1,8 +1,8 @@
 //! Products of elements of one value: running products and determinants.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
-use super::lower::Builder;
 use crate::graph::{FILL, Op, ValueId, Weights, len};
 
 /// The largest matrices whose determinants are taken: those of n are sums of n! products.

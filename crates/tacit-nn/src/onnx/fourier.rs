@@ -3,10 +3,10 @@
 
 use std::f64::consts::TAU;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::constant::{Constant, bounded_len};
-use super::lower::Builder;
 use super::product::{Label, Labels, contract};
 use crate::graph::len;
 

@@ -1,10 +1,10 @@
 //! Elementary functions, and what is made of them: softmax, layer normalisation, GELU.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad};
 use super::compose::{ANY, Composer, value};
 use super::constant::bounded_len;
 use super::element::{Stretched, unary};
-use super::lower::Builder;
 use super::mask::Mask;
 use super::pool::whole;
 use super::weighed;

@@ -1,9 +1,9 @@
 //! GridSample: what a value has between its places, at constant points. Every result is a sum of constant
 //! shares of the elements around its point.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad};
 use super::constant::{Constant, bounded_len};
-use super::lower::Builder;
 use super::product::{Labels, contract};
 use super::resize::cubic_share;
 use crate::graph::len;

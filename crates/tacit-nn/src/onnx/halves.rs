@@ -6,9 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::compose::Composer;
-use super::lower::Builder;
 use super::proto::NodeProto;
 use crate::graph::Op;
 

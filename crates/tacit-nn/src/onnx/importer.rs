@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
 use super::element::is_one;
 use super::halves::halves;
 use super::input::{Known, finished};
-use super::lower::{self, Builder};
+use super::lower;
 use super::mask::{feed_softmax, hiding, single_numbers};
 use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 
 use axes::{BatchAxes, dims, free_name, shape_of};
 
+use super::builder::Builder;
 use super::call::{Fault, Value};
 use super::constant::{Constant, bounded_len};
 use super::importer::Importer;
 use super::kind::DataType;
-use super::lower::Builder;
 use super::proto::{DimensionProto, ValueInfoProto, data_type};
 use super::{ImportError, texts, unusable};
 use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};

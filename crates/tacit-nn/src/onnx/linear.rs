@@ -1,9 +1,9 @@
 //! Matrix products and batch normalisation.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::constant::Constant;
 use super::element::{Arithmetic, two};
-use super::lower::Builder;
 use super::nary::on;
 use super::product::{Labels, contract};
 use crate::graph::{Affine, Linear, Op, Weights, len};

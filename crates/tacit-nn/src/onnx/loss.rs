@@ -1,8 +1,8 @@
 //! Losses of constant targets: NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad};
 use super::compose::{Composer, value};
-use super::lower::Builder;
 use super::moves::needs_whole;
 use super::reduce::log_shares;
 use crate::graph::{Affine, FILL, Op, Weights, len};

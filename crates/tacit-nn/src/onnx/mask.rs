@@ -9,12 +9,12 @@
 
 use std::collections::HashSet;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::compose::Composer;
 use super::constant::{Constant, Reader};
 use super::element::Stretched;
 use super::fold;
-use super::lower::Builder;
 use super::proto::NodeProto;
 use crate::graph::{Affine, FILL, Op, ValueId, Weights};
 

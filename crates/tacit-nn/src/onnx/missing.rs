@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::Composer;
 use super::constant::{Constant, Data};
 use super::kind::DataType;
-use super::lower::Builder;
 use super::mask::HIDDEN;
 use crate::graph::{Function, Op, ValueId};
 

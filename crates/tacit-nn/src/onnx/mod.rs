@@ -7,6 +7,7 @@ mod along;
 mod apart;
 mod attention;
 mod batch;
+mod builder;
 mod call;
 mod chosen;
 mod columns;

@@ -1,6 +1,6 @@
 //! Values whose elements are those of another, as they are or moved.
 
-use super::lower::Builder;
+use super::builder::Builder;
 use crate::graph::{FILL, Op, ValueId};
 
 impl Builder {

@@ -1,8 +1,8 @@
 //! Nodes that take elements from other places, the same for constants and for items.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::constant::bounded_len;
-use super::lower::Builder;
 use crate::graph::{FILL, Op, len};
 use crate::index::{pick, transpose, whole};
 

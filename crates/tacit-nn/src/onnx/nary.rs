@@ -1,11 +1,11 @@
 //! Sums, means, maxima and minima of any number of inputs, one after the other.
 
 use super::absorb::bounds_nothing;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::element::{Arithmetic, two};
 use super::fold;
-use super::lower::Builder;
 use crate::graph::Op;
 
 /// Sum, Mean, Max and Min of inputs of which at least one is computed.

@@ -5,11 +5,11 @@ mod turns;
 
 use std::collections::{HashMap, HashSet};
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::constant::{BATCH, Constant, Data};
 use super::importer::{self, Importer};
 use super::kind::DataType;
-use super::lower::Builder;
 use super::proto::{GraphProto, NodeProto};
 use super::{ImportError, UnsupportedNode};
 use turns::{stacked, taken};

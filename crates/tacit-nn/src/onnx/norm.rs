@@ -1,10 +1,10 @@
 //! Normalisations of channels, groups of channels and other parts of an item.
 
 use super::activation::magnitude;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer, value};
 use super::function::{Normal, normal};
-use super::lower::Builder;
 use super::power::power;
 use super::reduce::{Rows, rows, sum};
 use crate::graph::{Affine, Function, Op, Pool, ValueId, Weights, len};

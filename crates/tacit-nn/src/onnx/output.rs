@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::builder::Builder;
 use super::call::{Fault, Value, unsupported};
 use super::constant::Constant;
 use super::importer::Importer;
-use super::lower::Builder;
 use super::proto::NodeProto;
 use super::{ImportError, unusable};
 use crate::graph::{Affine, FILL, Op, Output, ValueId, Weights};

@@ -1,10 +1,10 @@
 //! GatherElements of computed values at computed places: along an axis of an item, the element at a place of its own
 //! for every element of the result. Its marks times the elements of its line.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::constant::bounded_len;
-use super::lower::Builder;
 use super::places::marks_of;
 use super::token::coded_numbers;
 use super::which;

@@ -1,12 +1,12 @@
 //! Numbers that are chosen by marks, rows of which just one is 1 and the others 0: places that are found on
 //! shares, and leaves of one tree. A function of such a number is chosen by the same marks.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::compose::Composer;
 use super::constant::{Constant, Data};
 use super::fold;
 use super::kind::DataType;
-use super::lower::Builder;
 use super::table::is_table;
 use super::whole::is_by_element;
 use crate::graph::{Op, ValueId, Weights};

@@ -1,9 +1,9 @@
 //! Windows over the space of an item: pooling, and the geometry that convolution shares.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
 use super::constant::bounded_len;
-use super::lower::Builder;
 use super::norm::norms;
 use super::reduce::{Rows, largest, sum};
 use crate::graph::{Affine, FILL, Op, Pool, ValueId, Weights, len};

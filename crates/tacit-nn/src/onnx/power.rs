@@ -1,6 +1,7 @@
 //! Powers: products of a whole exponent, roots of a half one, else the exponential of a logarithm.
 
 use super::activation::exp_of;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::{ANY, Composer};
 use super::constant::{Constant, Data};
@@ -8,7 +9,6 @@ use super::element::{Arithmetic, Stretched, of_each, two};
 use super::fold;
 use super::function::root;
 use super::kind::DataType;
-use super::lower::Builder;
 use super::nary::on;
 use crate::graph::{Function, Op, ValueId};
 

@@ -7,10 +7,10 @@
 
 use std::collections::HashSet;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::Composer;
 use super::constant::bounded_len;
-use super::lower::Builder;
 use crate::graph::{Conv, ConvGeometry, Linear, Matrices, Op, ValueId, Weights};
 use crate::index::{arranged, is_whole};
 

@@ -6,12 +6,12 @@
 mod dynamic;
 mod products;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::constant::{Constant, bounded_len};
 use super::element::{Arithmetic, two};
 use super::fold::{self, rearranged, select};
 use super::kind::DataType;
-use super::lower::Builder;
 use super::nary::on;
 use crate::graph::{Op, Whole};
 

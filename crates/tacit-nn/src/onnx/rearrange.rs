@@ -1,10 +1,10 @@
 //! Rearrangements of items: transposed, selected, split, joined.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::compose::Composer;
 use super::constant::{Constant, bounded_len};
 use super::fold::{rearranged, select};
-use super::lower::Builder;
 use super::{selection, shape};
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{is_whole, pick, transpose, whole};

@@ -5,11 +5,11 @@ mod cell;
 mod initial;
 mod lengths;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
 use super::constant::Constant;
 use super::linear::transposed;
-use super::lower::Builder;
 use crate::graph::{Function, Op, ValueId, Weights};
 use lengths::Lengths;
 

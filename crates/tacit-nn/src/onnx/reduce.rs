@@ -1,10 +1,10 @@
 //! Reductions over axes of an item: what is joined is brought to stand last, as rows.
 
 use super::activation::magnitude;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer, value};
 use super::function::{root, softmax_axis};
-use super::lower::Builder;
 use super::pool::whole;
 use crate::graph::{FILL, Function, Op, Pool, ValueId, Weights, len};
 use crate::index::transpose;

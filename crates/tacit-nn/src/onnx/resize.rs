@@ -1,10 +1,10 @@
 //! Resize and Upsample: along every axis whose size changes, sums of constant shares of its places.
 
 use super::along::mapped;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
 use super::constant::{BATCH, bounded_len};
-use super::lower::Builder;
 use super::moves::of_item;
 
 /// The largest size of a resized axis.

@@ -1,8 +1,8 @@
 //! RotaryEmbedding: pairs of numbers turned by angles that depend on their place.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
-use super::lower::Builder;
 use crate::graph::{Affine, FILL, Op, Weights, len};
 
 /// The item as items x heads x rows x width, or with heads after the rows.

@@ -3,11 +3,11 @@
 //! What is rounded of a value over a whole constant is found exactly: a reciprocal is rounded, so that the quotient of a
 //! multiple may be just below the whole number that it is.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compare::{compare, is_whole};
 use super::constant::Constant;
 use super::element::{Arithmetic, of_each, of_inputs, two};
-use super::lower::Builder;
 use super::nary::on;
 use crate::graph::{Op, Whole};
 

@@ -1,10 +1,10 @@
 //! Values between places: DeformConv by constant offsets, and RoiAlign of constant regions. Every result is a sum of
 //! constant shares of the elements around its points.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::constant::{Constant, bounded_len};
 use super::element::{Arithmetic, two};
-use super::lower::Builder;
 use super::product::{Labels, contract};
 use crate::graph::len;
 

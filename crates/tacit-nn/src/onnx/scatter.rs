@@ -1,9 +1,9 @@
 //! ScatterElements and ScatterND by constant indices.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::compose::{Composer, value};
 use super::constant::bounded_len;
-use super::lower::Builder;
 use super::moves::{blocks_at, elements_at, needs_whole};
 use super::reduce::sum;
 use crate::graph::{Affine, FILL, Op, ValueId, Weights, len};

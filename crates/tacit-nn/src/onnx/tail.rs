@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::Composer;
 use super::element::beside_one;
 use super::function::softmax_axis;
-use super::lower::Builder;
 use super::proto::NodeProto;
 use super::table::is_table;
 use crate::graph::{Tail, TailFunction, ValueId, len};

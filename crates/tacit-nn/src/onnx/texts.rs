@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::ImportError;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::{Constant, Data, Reader, bounded_len};
 use super::fold;
 use super::kind::DataType;
-use super::lower::{self, Builder};
+use super::lower;
 use super::proto::{TensorProto, data_type};
 use crate::graph::{Graph, Input, Op, len, row_shape};
 use crate::reference;

@@ -8,11 +8,11 @@ mod shifted;
 
 use std::iter::repeat_n;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::{Composer, value};
 use super::fold::rearranged;
 use super::kind::DataType;
-use super::lower::Builder;
 use super::mask::hidden;
 use super::places::{of_rows, rows_of};
 use super::which;

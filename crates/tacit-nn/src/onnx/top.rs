@@ -6,9 +6,9 @@
 
 mod blocks;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad};
 use super::compose::{Composer, value};
-use super::lower::Builder;
 use super::reduce::rows;
 use crate::graph::{Affine, FILL, Matrices, Op, Pool, ValueId, Weights};
 use crate::index::transpose;

@@ -4,11 +4,11 @@
 //! taken. Beside the rounding of numbers its error grows by that of `2 pi` as a factor for every turn.
 
 use super::activation::magnitude;
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::compose::{ANY, Composer};
 use super::element::of_each;
 use super::function::root;
-use super::lower::Builder;
 use crate::graph::{Function, Op, ValueId, Whole};
 
 use std::f32::consts::{FRAC_1_PI, FRAC_PI_2, PI};

@@ -3,9 +3,10 @@
 //! The numbers of an item lie the same wherever the batch stands. So such a node is lowered as if the batch
 //! stood first, its axes counted anew, and its output has the batch where the file has it.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, unsupported};
 use super::constant::{Constant, Data};
-use super::lower::{Builder, items};
+use super::lower::items;
 use super::proto::{AttributeProto, NodeProto};
 
 /// The outputs of a node whose computed inputs have the batch elsewhere; `None` of others.

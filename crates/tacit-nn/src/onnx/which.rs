@@ -4,11 +4,11 @@
 //! them, so consecutive ones share thresholds; of others both sides are compared with the number itself, as Equal
 //! does. The mark of a number is the difference of two signs: 1 of an element that is the number, else 0.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compare::is_whole;
 use super::compose::Composer;
 use super::constant::bounded_len;
-use super::lower::Builder;
 use super::places::marks_of;
 use super::tables::{above, below, not};
 use crate::graph::{FILL, Graph, InputKind, Op, ValueId, Weights};

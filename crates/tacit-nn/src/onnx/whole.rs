@@ -2,9 +2,10 @@
 //!
 //! An operation that the standard defines for a batch is computed for each place of its batch axis.
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::fold::{rearranged, select};
-use super::lower::{self, Builder};
+use super::lower;
 use crate::graph::{Op, ValueId, len};
 
 /// The most places of a batch axis that are computed one by one.

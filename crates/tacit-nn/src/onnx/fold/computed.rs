@@ -1,11 +1,12 @@
 //! What is folded by nothing else: a node of constants alone, as a model of its first one.
 
 use crate::graph::{Graph, Input, Output};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Value};
 use crate::onnx::compare::is_whole;
 use crate::onnx::constant::{Constant, Data};
 use crate::onnx::kind::DataType;
-use crate::onnx::lower::{self, Builder};
+use crate::onnx::lower;
 use crate::onnx::table::is_table;
 use crate::reference::run;
 

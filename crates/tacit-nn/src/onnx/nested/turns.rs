@@ -1,11 +1,11 @@
 //! What a turn takes of a value, and the values of all turns as one.
 
 use crate::graph::{Op, len};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, axis, bad, unsupported};
 use crate::onnx::compose::Composer;
 use crate::onnx::constant::{Constant, bounded_len};
 use crate::onnx::fold::{joined, rearranged, select};
-use crate::onnx::lower::Builder;
 
 /// The sizes of a value, the axis `given` as one of these, and where its batch axis stands.
 fn along<'a>(

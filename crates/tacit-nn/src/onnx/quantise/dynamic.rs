@@ -1,11 +1,11 @@
 //! Quantisation by the range of what is quantised.
 
 use crate::graph::{Op, ValueId};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::Composer;
 use crate::onnx::constant::{Constant, Data};
 use crate::onnx::kind::DataType;
-use crate::onnx::lower::Builder;
 use crate::onnx::pool;
 
 /// DynamicQuantizeLinear: the range of an item, 0 included, in 255 steps. Of a free batch each item has a range of

@@ -2,10 +2,10 @@
 
 use super::{Scales, arithmetic, rank};
 use crate::graph::len;
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::constant::Constant;
 use crate::onnx::element::Arithmetic;
-use crate::onnx::lower::Builder;
 use crate::onnx::{conv, fold, product};
 
 /// QLinearMatMul and QLinearConv: of the numbers that are meant, quantised again.

@@ -2,10 +2,10 @@
 
 use super::{Cell, CellKind, State};
 use crate::graph::{Affine, FILL, Op, ValueId, Weights};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, unsupported};
 use crate::onnx::compose::Composer;
 use crate::onnx::constant::Constant;
-use crate::onnx::lower::Builder;
 
 impl Cell {
     /// The state of direction `d` of so many before the first step; `None` where it is 0.

@@ -3,9 +3,9 @@
 
 use super::State;
 use crate::graph::{FILL, Op, ValueId, Weights};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::Composer;
-use crate::onnx::lower::Builder;
 use crate::onnx::token;
 
 /// How many time steps of an item count.

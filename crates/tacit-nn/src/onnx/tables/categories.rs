@@ -2,10 +2,10 @@
 
 use super::attributes::ints;
 use crate::graph::{ValueId, Weights};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compare::is_whole;
 use crate::onnx::compose::{Composer, value};
-use crate::onnx::lower::Builder;
 use crate::onnx::which::marks;
 
 /// For every element a row of zeros with a 1 at the place of its category. An element that is none of the

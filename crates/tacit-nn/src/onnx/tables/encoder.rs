@@ -5,10 +5,10 @@ use std::collections::hash_map::Entry;
 
 use super::attributes::{floats, ints, tensor};
 use super::categories::{encoded, whole_numbers};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{Composer, value};
 use crate::onnx::constant::Data;
-use crate::onnx::lower::Builder;
 use crate::onnx::places::chosen_of;
 
 /// Numbers in place of numbers: of those that are chosen by marks, as the leaves of one tree are, by the same marks;

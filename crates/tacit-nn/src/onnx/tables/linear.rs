@@ -3,10 +3,10 @@
 use super::attributes::{counted, exactly, floats};
 use super::scores::{Labels, Post, Second, finished, label};
 use crate::graph::{ValueId, Weights};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{Composer, value};
 use crate::onnx::linear::transposed;
-use crate::onnx::lower::Builder;
 
 /// The features of a row, which the first input is.
 pub(super) fn row(call: &Call) -> Result<(ValueId, usize), Fault> {

@@ -11,8 +11,9 @@ mod scores;
 mod trees;
 mod vectors;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value};
-use super::lower::{Builder, refuse};
+use super::lower::refuse;
 pub(super) use compare::{above, below, not};
 pub(super) use encoder::{default, numbers_of, whole_default};
 

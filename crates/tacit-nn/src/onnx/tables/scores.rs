@@ -2,10 +2,10 @@
 
 use super::attributes::{ints, texts};
 use crate::graph::{Classes, Function, Op, TailFunction, ValueId};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{ANY, Composer, value};
 use crate::onnx::function::shares;
-use crate::onnx::lower::Builder;
 use crate::onnx::reduce::number_of_largest;
 use crate::onnx::tail::ended;
 

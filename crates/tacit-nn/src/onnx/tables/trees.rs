@@ -15,9 +15,9 @@ use super::attributes::weights;
 use super::linear::row;
 use super::scores::{Labels, Post, Second, finished, label};
 use crate::graph::ValueId;
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{Composer, value};
-use crate::onnx::lower::Builder;
 use forest::{Aggregate, Forest};
 use lower::{aggregated, reached, selected};
 

@@ -6,11 +6,11 @@ use super::linear::row;
 use super::scores::{Labels, Post, label};
 use crate::graph::{Function, Op, ValueId};
 use crate::onnx::activation::exp_of;
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{ANY, Composer, value};
 use crate::onnx::constant::bounded_len;
 use crate::onnx::linear::transposed;
-use crate::onnx::lower::Builder;
 use crate::onnx::power::power;
 use crate::onnx::reduce::sum;
 

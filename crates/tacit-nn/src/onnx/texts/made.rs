@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use super::{Change, Given, MAX_TEXTS, Text, check_pairs, checked, known};
 use crate::graph::{Classes, Lookup, Op, Texts, ValueId, Weights, len};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::Composer;
 use crate::onnx::constant::{Constant, Data, bounded_len};
 use crate::onnx::kind::DataType;
-use crate::onnx::lower::Builder;
 use crate::onnx::tables::{default, numbers_of, whole_default};
 use crate::onnx::token;
 

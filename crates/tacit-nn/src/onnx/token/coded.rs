@@ -3,9 +3,9 @@
 
 use super::{Given, is_itself, limited};
 use crate::graph::{InputKind, Op, ValueId};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value};
 use crate::onnx::compose::Composer;
-use crate::onnx::lower::Builder;
 use crate::onnx::which;
 
 impl Given {

@@ -2,9 +2,9 @@
 
 use super::{Given, is_itself};
 use crate::graph::{InputKind, Lookup, Op, ValueId, Weights};
+use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, unsupported};
 use crate::onnx::compose::Composer;
-use crate::onnx::lower::Builder;
 
 /// Asks that tokens choose from no more rows than these, each.
 pub(super) fn limited(builder: &mut Builder, given: &Given, limits: &[usize]) -> Result<(), Fault> {

@@ -1,0 +1,161 @@
+//! The graph that import builds, and what it knows of its values.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::call::{Call, Fault, Value, unsupported};
+use super::proto::NodeProto;
+use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
+
+/// The most elements of all values of one item together.
+const MAX_VALUES: usize = 1 << 28;
+
+/// The most operations: a plan with more is not read.
+const MAX_NODES: usize = 10_000;
+
+/// The graph being built.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub nodes: Vec<Node>,
+    /// Whether the input is one item, so that no value has a batch axis.
+    pub whole: bool,
+    /// Whether an input of the file holds doubles.
+    pub rounds: bool,
+    /// The batch size that is read for a free one, where the input is one item.
+    pub items: Option<usize>,
+    /// Whether DynamicQuantizeLinear leaves what it takes as it is.
+    pub unquantised: bool,
+    /// The batch size in the file, where it gives one.
+    pub batch: Option<i64>,
+    /// The inputs of the model.
+    pub inputs: Vec<Input>,
+    /// An input whose numbers must be of another kind than was assumed, and which.
+    pub wanted: Option<(usize, InputKind)>,
+    /// For inputs, how many rows some of their numbers may choose from.
+    pub wanted_limits: Vec<(usize, Vec<(usize, usize)>)>,
+    /// What must be known of inputs of texts, by the inputs.
+    pub wanted_texts: BTreeMap<usize, Texts>,
+    /// Logarithms and powers of which a mask keeps one half.
+    pub halves: HashSet<*const NodeProto>,
+    /// Inverses of which only their shares matter.
+    pub weights: HashSet<*const NodeProto>,
+    /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.
+    pub hiding: HashSet<*const NodeProto>,
+    /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
+    pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// For every logarithm of a sum of exponentials: the value that it is taken of, and the size of a row.
+    pub log_sums: HashMap<ValueId, (ValueId, usize)>,
+    /// For every value of shares: the largest score of each of its lines, and how the lines lie in it.
+    pub lines: HashMap<ValueId, (ValueId, [usize; 3])>,
+    /// Whether a mask that is computed may hide scores.
+    pub hides: std::cell::Cell<bool>,
+    /// For values in the file, by their names: the elements that a softmax of them leaves out.
+    pub masks: HashMap<String, Vec<bool>>,
+    /// Values whose elements are all 0 or 1.
+    pub truths: HashSet<ValueId>,
+    /// Values whose elements are whole numbers by the way they are made.
+    pub wholes: HashSet<ValueId>,
+    /// Values that are what stands before the point of others, and these.
+    pub truncated: HashMap<ValueId, ValueId>,
+    /// Values that are others over whole constants, and these two.
+    pub quotients: HashMap<ValueId, [Value; 2]>,
+    /// Values each of whose elements is one of those of another, and that one.
+    pub chosen_from: HashMap<ValueId, ValueId>,
+    /// The ends of values that rest from a division.
+    pub within: HashMap<ValueId, (f64, f64)>,
+    /// Values of whose rows just one element is 1 and the others are 0.
+    pub marks: HashSet<ValueId>,
+    /// The elements of all constants so far.
+    pub constants: usize,
+    /// The nodes that were read so far, each turn of a loop counted.
+    pub visited: usize,
+    /// The item shape of every value.
+    shapes: Vec<Vec<usize>>,
+    /// What was made of constants, by their address and how. The constants are kept beside, so that
+    /// no address is used again.
+    derived: HashMap<(*const f32, String), [Weights; 2]>,
+    total: usize,
+}
+
+impl Builder {
+    /// Elements of one item of a value.
+    pub(super) fn len(&self, id: ValueId) -> usize {
+        len(&self.shapes[id])
+    }
+
+    /// The shape of one item of a value.
+    pub(super) fn shape(&self, id: ValueId) -> Vec<usize> {
+        self.shapes[id].clone()
+    }
+
+    /// What `make` makes of `source`: the same weights each time that `how` is the same.
+    pub(super) fn derive(
+        &mut self,
+        source: &Weights,
+        how: String,
+        make: impl FnOnce() -> Vec<f32>,
+    ) -> Weights {
+        let made = || [source.clone(), make().into()];
+        let entry = self.derived.entry((source.as_ptr(), how));
+        entry.or_insert_with(made)[1].clone()
+    }
+
+    /// Counts a value of the given item shape.
+    pub(super) fn count(&mut self, shape: &[usize]) -> Result<(), String> {
+        let n = super::constant::bounded_len(shape)?;
+        if n == 0 {
+            return Err(format!("the item shape {shape:?} has no elements"));
+        }
+        self.shapes.push(shape.to_vec());
+        self.reserve(n)
+    }
+
+    /// Counts numbers of values, and of weights that a small file can ask for.
+    pub(super) fn reserve(&mut self, n: usize) -> Result<(), String> {
+        self.total = self.total.saturating_add(n);
+        match self.total {
+            ..=MAX_VALUES => Ok(()),
+            _ => Err(format!(
+                "the model's values have more than {MAX_VALUES} elements for one item"
+            )),
+        }
+    }
+
+    pub(super) fn push(
+        &mut self,
+        call: &Call,
+        op: Op,
+        inputs: Vec<ValueId>,
+        shape: Vec<usize>,
+    ) -> Result<Value, Fault> {
+        let id = self.add(call.name.clone(), op, inputs, shape.clone())?;
+        Ok(Value::Secret {
+            id,
+            shape,
+            batch: 0,
+        })
+    }
+
+    /// Adds a node of any name.
+    pub(super) fn add(
+        &mut self,
+        name: String,
+        op: Op,
+        inputs: Vec<ValueId>,
+        shape: Vec<usize>,
+    ) -> Result<ValueId, Fault> {
+        self.count(&shape)?;
+        if self.nodes.len() == MAX_NODES {
+            return unsupported(format!(
+                "the model would have more than {MAX_NODES} operations: recurrent layers and loops have some for each \
+                 step, so give it fewer steps"
+            ));
+        }
+        self.nodes.push(Node {
+            name,
+            op,
+            inputs,
+            shape,
+        });
+        Ok(self.nodes.len())
+    }
+}
