@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, unsupported};
+use super::kind::DataType;
 use super::proto::NodeProto;
 use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 
@@ -58,6 +59,8 @@ pub(super) struct Builder {
     pub truncated: HashMap<ValueId, ValueId>,
     /// Values that are others over whole constants, and these two.
     pub quotients: HashMap<ValueId, [Value; 2]>,
+    /// Values that are means: of what, of how many rows, and how long these are.
+    pub means: HashMap<ValueId, (ValueId, usize, usize)>,
     /// Values each of whose elements is one of those of another, and that one.
     pub chosen_from: HashMap<ValueId, ValueId>,
     /// The ends of values that rest from a division.
@@ -77,6 +80,18 @@ pub(super) struct Builder {
 }
 
 impl Builder {
+    /// Notes what the type of a value says of its elements.
+    pub(super) fn note_type(&mut self, kind: Option<DataType>, value: &Value) {
+        let (Some(kind), Value::Secret { id, .. }) = (kind, value) else {
+            return;
+        };
+        if kind.is_bool() {
+            self.truths.insert(*id);
+        } else if !kind.is_float() && !self.unquantised {
+            self.wholes.insert(*id);
+        }
+    }
+
     /// Elements of one item of a value.
     pub(super) fn len(&self, id: ValueId) -> usize {
         len(&self.shapes[id])

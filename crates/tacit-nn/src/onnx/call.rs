@@ -105,6 +105,8 @@ pub(super) struct Call<'a> {
     pub rounds: bool,
     /// Whether PyTorch wrote the file.
     pub torch: bool,
+    /// The type of its first output, where that is known.
+    pub kind: Option<DataType>,
     pub inputs: Vec<Option<&'a Value>>,
 }
 

@@ -14,6 +14,7 @@ use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, operation};
 use super::tail::last_nodes;
+use super::typed::Types;
 use super::weighed::weights;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, texts, unusable};
 use crate::graph::{Graph, Input, InputKind, Texts};
@@ -56,6 +57,7 @@ pub(super) struct Importer<'a> {
     pub options: &'a ImportOptions,
     /// Whether PyTorch wrote it.
     pub torch: bool,
+    pub types: Types<'a>,
 }
 
 impl<'a> Importer<'a> {
@@ -264,6 +266,9 @@ impl<'a> Importer<'a> {
     ) -> Result<Vec<Value>, ImportError> {
         let values = self.lowered(node, stands, scope, env, progress)?;
         let builder = &mut progress.builder;
+        for (name, value) in node.output.iter().zip(&values) {
+            builder.note_type(self.types.get(name), value);
+        }
         builder.constants += values.iter().map(constant_len).sum::<usize>();
         if builder.constants > MAX_CONSTANTS {
             return Err(unusable(format!(
@@ -318,6 +323,7 @@ impl<'a> Importer<'a> {
             whole: progress.builder.whole,
             rounds: progress.builder.rounds,
             torch: self.torch,
+            kind: node.output.first().and_then(|name| self.types.get(name)),
             inputs,
         };
         let builder = &mut *progress.builder;

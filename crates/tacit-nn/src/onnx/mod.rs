@@ -69,6 +69,7 @@ mod token;
 mod top;
 mod trigonometric;
 mod turned;
+mod typed;
 mod weighed;
 mod which;
 mod whole;
@@ -89,6 +90,7 @@ use importer::Importer;
 use proto::ModelProto;
 use table::Opsets;
 pub use table::operations_page;
+use typed::Types;
 pub use write::{Attribute, Writer};
 
 /// The longest model file that is read; protobuf itself allows no more.
@@ -293,6 +295,7 @@ fn read(
         },
         options,
         torch,
+        types: Types::of(&graph),
     }
     .run()
 }

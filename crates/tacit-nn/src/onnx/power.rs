@@ -10,7 +10,7 @@ use super::fold;
 use super::function::root;
 use super::kind::DataType;
 use super::nary::on;
-use crate::graph::{Function, Op, ValueId};
+use crate::graph::{Function, Op, ValueId, Whole};
 
 /// The largest whole exponent that is computed by products.
 const MOST: f32 = 64.0;
@@ -31,9 +31,7 @@ pub(super) fn pow(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
                 exponent,
                 &logarithms,
             )?;
-            on(call, builder, &inner, |c, x| {
-                c.each("power", exp_of(ANY), &[x])
-            })
+            exponential(call, builder, &inner)
         }
         _ => by_exponential(call, builder, exponent),
     }
@@ -45,6 +43,11 @@ fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (_, shape, batch) = call.secret_at(0)?;
     let (given, exponents) = call.weights(1)?;
     let exponents: Vec<f32> = exponents.iter().map(|&e| as_half(e)).collect();
+    if is_integer(call) && exponents.iter().any(|e| *e < 0.0 || e.fract() != 0.0) {
+        return unsupported(
+            "it makes integers by a negative exponent, or a fraction: cast to float before",
+        );
+    }
     let mut different = exponents.clone();
     different.sort_by(f32::total_cmp);
     different.dedup();
@@ -102,8 +105,24 @@ fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
 fn by_exponential(call: &Call, builder: &mut Builder, exponents: &Value) -> Result<Value, Fault> {
     let log = of_each(call, builder, |c, x| c.function(Function::Log, x, ANY))?;
     let inner = two(call, builder, (Arithmetic::Mul, "inner"), &log, exponents)?;
-    on(call, builder, &inner, |c, x| {
-        c.each("power", exp_of(ANY), &[x])
+    exponential(call, builder, &inner)
+}
+
+/// Whether a power is an integer.
+fn is_integer(call: &Call) -> bool {
+    call.kind.is_some_and(|kind| !kind.is_float())
+}
+
+/// The exponential of what a power's logarithm is. Of integers that is next to a whole number, or, of a negative
+/// exponent, at most a half, of which nothing is left.
+fn exponential(call: &Call, builder: &mut Builder, logarithm: &Value) -> Result<Value, Fault> {
+    on(call, builder, logarithm, |c, x| {
+        let power = c.each("power", exp_of(ANY), &[x])?;
+        if !is_integer(call) {
+            return Ok(power);
+        }
+        let beside = c.affine("beside", power, 1.0, 0.25)?;
+        c.each("whole", Op::Whole(Whole::Down), &[beside])
     })
 }
 

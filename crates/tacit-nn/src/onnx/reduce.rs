@@ -6,6 +6,7 @@ use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer, value};
 use super::function::{root, softmax_axis};
 use super::pool::whole;
+use super::rounding::mean;
 use crate::graph::{FILL, Function, Op, Pool, ValueId, Weights, len};
 use crate::index::transpose;
 
@@ -85,8 +86,18 @@ pub(super) fn reduced(call: &Call, builder: &mut Builder) -> Result<Value, Fault
             .map(|a| if axes.contains(&a) { 1 } else { shape[a] })
             .collect(),
     };
+    let op = call.node.op_type.as_str();
+    let integers = call.kind.is_some_and(|kind| !kind.is_float());
+    if integers && ["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"].contains(&op) {
+        return unsupported("it makes integers of what has places after the point");
+    }
+    let size = of.size;
     let mut compose = Composer::new(call, builder);
-    let id = reduce(&mut compose, &call.node.op_type, of)?;
+    if integers && op == "ReduceMean" {
+        let sum = reduce(&mut compose, "ReduceSum", of)?;
+        return mean(call, builder, &value(sum, kept), size);
+    }
+    let id = reduce(&mut compose, op, of)?;
     Ok(value(id, kept))
 }
 
@@ -96,7 +107,9 @@ fn reduce(c: &mut Composer, op: &str, of: Rows) -> Result<ValueId, Fault> {
         "ReduceSum" => sum(c, x, rows, size),
         "ReduceMean" => {
             let pool = whole(rows, [1, size]);
-            c.node("mean", Op::AveragePool(pool), &[x], vec![rows])
+            let mean = c.node("mean", Op::AveragePool(pool), &[x], vec![rows])?;
+            c.builder.means.insert(mean, (x, rows, size));
+            Ok(mean)
         }
         "ReduceMax" => max(c, x, rows, size),
         "ReduceMin" => {

@@ -6,53 +6,94 @@
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compare::{compare, is_whole};
+use super::compose::Composer;
 use super::constant::Constant;
 use super::element::{Arithmetic, of_each, of_inputs, two};
+use super::kind::DataType;
 use super::nary::on;
-use crate::graph::{Op, Whole};
+use super::reduce::sum;
+use crate::graph::{Op, Whole, len};
 
-/// Div: of whole numbers by constant ones the quotient without what stands after its point, else the quotient.
+/// Div: of integers the quotient without what stands after its point, else the quotient.
 pub(super) fn divided(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let [x, by] = [call.required(0)?, call.required(1)?];
-    let is_typed = |value: &Value| matches!(value, Value::Constant(number) if !number.kind.is_float() && !number.kind.is_bool());
-    match (x, by) {
-        (Value::Secret { .. }, Value::Constant(_)) if is_typed(by) => {
-            toward_0(call, builder, x, by)
-        }
-        (_, Value::Secret { .. }) if is_typed(x) => {
-            unsupported("it divides whole numbers by computed ones; constant ones are supported")
-        }
-        _ => {
-            let quotient = of_inputs(call, builder, Arithmetic::Div)?;
-            if let (Value::Secret { id, .. }, Value::Constant(number)) = (&quotient, by)
-                && number.data.floats().iter().all(|v| v.fract() == 0.0)
-            {
-                builder.quotients.insert(*id, [x.clone(), by.clone()]);
-            }
-            Ok(quotient)
-        }
+    if is_of_integers(call) {
+        return toward_0(call, builder, x, by);
+    }
+    let quotient = of_inputs(call, builder, Arithmetic::Div)?;
+    if let Value::Secret { id, .. } = &quotient
+        && is_by_whole(builder, x, by)
+    {
+        builder.quotients.insert(*id, [x.clone(), by.clone()]);
+    }
+    Ok(quotient)
+}
+
+/// Whether a node makes integers, by the types of the file or else of its constants.
+fn is_of_integers(call: &Call) -> bool {
+    let is_integer = |kind: DataType| !kind.is_float() && !kind.is_bool();
+    let typed = |value: &&Value| matches!(value, Value::Constant(c) if is_integer(c.kind));
+    match call.kind {
+        Some(kind) => is_integer(kind),
+        None => call.inputs.iter().flatten().any(typed),
     }
 }
 
-/// What a value is over which whole constants, if it is such a quotient.
-fn quotient_of(builder: &Builder, value: &Value) -> Option<[Value; 2]> {
-    match value {
-        Value::Secret { id, shape, .. } => {
-            let held = builder.quotients.get(id)?;
-            (builder.shape(*id) == *shape).then(|| held.clone())
+/// Whether a quotient is by whole numbers, and, where these are computed, of whole numbers, too.
+fn is_by_whole(builder: &Builder, x: &Value, by: &Value) -> bool {
+    let whole = |value: &Value| match value {
+        Value::Constant(constant) => constant.data.floats().iter().all(|v| v.fract() == 0.0),
+        _ => is_whole(builder, value),
+    };
+    whole(by) && (matches!(by, Value::Constant(_)) || whole(x))
+}
+
+/// What a value is over which whole numbers, if it is such a quotient or a mean.
+fn quotient_of(
+    call: &Call,
+    builder: &mut Builder,
+    value: &Value,
+) -> Result<Option<[Value; 2]>, Fault> {
+    let Value::Secret { id, shape, batch } = value else {
+        return Ok(None);
+    };
+    let like = |id| Value::Secret {
+        id,
+        shape: shape.clone(),
+        batch: *batch,
+    };
+    if let Some(&(x, rows, size)) = builder.means.get(id) {
+        let sum = sum(&mut Composer::new(call, builder), x, rows, size)?;
+        return Ok(Some([like(sum), number(size as f32)]));
+    }
+    let Some([x, by]) = builder.quotients.get(id) else {
+        return Ok(None);
+    };
+    Ok(match (x, by) {
+        _ if builder.shape(*id) == *shape => Some([x.clone(), by.clone()]),
+        // In another shape, each element is still that of the dividend over the one number.
+        (Value::Secret { id: x, .. }, Value::Constant(one))
+            if one.data.len() == 1 && builder.len(*x) == len(shape) =>
+        {
+            Some([like(*x), number(one.data.floats()[0])])
         }
         _ => None,
-    }
+    })
+}
+
+/// A constant that is one number.
+fn number(v: f32) -> Value {
+    Value::Constant(Constant::floats(vec![], vec![v]))
 }
 
 /// Equal, Greater, GreaterOrEqual, Less and LessOrEqual: of a quotient and a constant what it is of is compared with so
 /// many times that constant.
 pub(super) fn compared(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (a, b) = (call.required(0)?, call.required(1)?);
-    let both = undivided(builder, a, b).or_else(|| {
-        let [b, a] = undivided(builder, b, a)?;
-        Some([a, b])
-    });
+    let both = match undivided(call, builder, a, b)? {
+        None => undivided(call, builder, b, a)?.map(|[b, a]| [a, b]),
+        both => both,
+    };
     match &both {
         None => compare(call, builder),
         Some([a, b]) => {
@@ -68,40 +109,62 @@ pub(super) fn compared(call: &Call, builder: &mut Builder) -> Result<Value, Faul
 
 /// A value in place of its quotient by a positive number, and a constant times that number in place of the constant that
 /// the quotient is compared with: of a multiple the quotient is rounded, and may be on either side.
-fn undivided(builder: &Builder, quotient: &Value, other: &Value) -> Option<[Value; 2]> {
+fn undivided(
+    call: &Call,
+    builder: &mut Builder,
+    quotient: &Value,
+    other: &Value,
+) -> Result<Option<[Value; 2]>, Fault> {
     let Value::Constant(constant) = other else {
-        return None;
+        return Ok(None);
     };
-    let [x, Value::Constant(by)] = quotient_of(builder, quotient)? else {
-        return None;
+    let Some([x, by]) = quotient_of(call, builder, quotient)? else {
+        return Ok(None);
+    };
+    let shape = |value: &Value| match value {
+        Value::Secret { shape, .. } => Some(shape.clone()),
+        _ => None,
+    };
+    if shape(&x) != shape(quotient) {
+        return Ok(None);
+    }
+    let by = match &by {
+        Value::Constant(by) => by,
+        // A computed divisor is positive.
+        by => {
+            let times = two(call, builder, (Arithmetic::Mul, "so many times"), by, other)?;
+            return Ok(Some([x, times]));
+        }
     };
     let &[by] = &by.data.floats()[..] else {
-        return None;
+        return Ok(None);
     };
     let times = |&v: &f32| (f64::from(v) * f64::from(by)) as f32;
     let numbers: Vec<f32> = constant.data.floats().iter().map(times).collect();
-    let is_same = matches!(
-        (&x, quotient),
-        (Value::Secret { shape: a, .. }, Value::Secret { shape: b, .. }) if a == b
-    );
-    (is_same && by > 0.0 && numbers.iter().all(|v| v.is_finite())).then(|| {
-        let times = Constant::floats(constant.shape.clone(), numbers);
-        [x, Value::Constant(times)]
-    })
+    Ok(
+        (by > 0.0 && numbers.iter().all(|v| v.is_finite())).then(|| {
+            let times = Constant::floats(constant.shape.clone(), numbers);
+            [x, Value::Constant(times)]
+        }),
+    )
 }
 
 /// Floor, Ceil, which is `-floor(-x)`, and Round.
 pub(super) fn rounded(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let op = call.node.op_type.as_str();
-    if let Some([x, by]) = quotient_of(builder, call.required(0)?).filter(|_| op != "Round") {
-        return match op {
-            "Floor" => floored(call, builder, &x, &by),
-            _ => {
-                let by = numbers_of(call, &by, |v| -v)?;
-                let below = floored(call, builder, &x, &by)?;
-                on(call, builder, &below, |c, x| c.affine("ceil", x, -1.0, 0.0))
-            }
-        };
+    let (op, x) = (call.node.op_type.as_str(), call.required(0)?);
+    if is_whole(builder, x) {
+        return Ok(x.clone());
+    }
+    if let Some([x, by]) = quotient_of(call, builder, x)?.filter(|_| op != "Round") {
+        let side = if op == "Floor" { 1.0 } else { -1.0 };
+        let x = computed(call, builder, &x, &by)?;
+        let x = on(call, builder, &x, |c, x| c.affine("of side", x, side, 0.0))?;
+        let below = floored(call, builder, &x, &by)?;
+        let made = on(call, builder, &below, |c, x| {
+            c.affine("of its side", x, side, 0.0)
+        })?;
+        is_whole_now(builder, &made);
+        return Ok(made);
     }
     of_each(call, builder, |c, x| match call.node.op_type.as_str() {
         "Floor" => c.each("floor", Op::Whole(Whole::Down), &[x]),
@@ -116,7 +179,7 @@ pub(super) fn rounded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
 
 /// The whole number that is left of a value without what stands after its point.
 pub(super) fn truncated(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
-    if let Some([x, by]) = quotient_of(builder, x) {
+    if let Some([x, by]) = quotient_of(call, builder, x)? {
         return toward_0(call, builder, &x, &by);
     }
     on(call, builder, x, |c, x| {
@@ -130,10 +193,10 @@ pub(super) fn truncated(call: &Call, builder: &mut Builder, x: &Value) -> Result
     })
 }
 
-/// The numbers of a constant that divides, each changed.
-fn numbers_of(call: &Call, by: &Value, change: fn(f32) -> f32) -> Result<Value, Fault> {
+/// The signs of a divisor and its magnitudes; one that is computed must be positive.
+fn sign_and_size(call: &Call, by: &Value) -> Result<[Value; 2], Fault> {
     let Value::Constant(constant) = by else {
-        return unsupported("its divisor is computed; a constant is supported");
+        return Ok([number(1.0), by.clone()]);
     };
     let numbers = constant.data.floats();
     if numbers.contains(&0.0) {
@@ -142,17 +205,31 @@ fn numbers_of(call: &Call, by: &Value, change: fn(f32) -> f32) -> Result<Value, 
     if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
         return bad(format!("'{}' divides by {number}", call.name));
     }
-    let numbers = numbers.iter().map(|&v| change(v)).collect();
-    Ok(Value::Constant(Constant::floats(
-        constant.shape.clone(),
-        numbers,
-    )))
+    let of = |change: fn(f32) -> f32| {
+        let numbers = numbers.iter().map(|&v| change(v)).collect();
+        Value::Constant(Constant::floats(constant.shape.clone(), numbers))
+    };
+    Ok([of(f32::signum), of(f32::abs)])
 }
 
-/// `floor(x / by)` by constants.
+/// A constant as a computed value, beside one.
+fn computed(call: &Call, builder: &mut Builder, x: &Value, beside: &Value) -> Result<Value, Fault> {
+    if !matches!(x, Value::Constant(_)) {
+        return Ok(x.clone());
+    }
+    let none = two(
+        call,
+        builder,
+        (Arithmetic::Mul, "none"),
+        beside,
+        &number(0.0),
+    )?;
+    two(call, builder, (Arithmetic::Add, "dividend"), &none, x)
+}
+
+/// `floor(x / by)`.
 fn floored(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result<Value, Fault> {
-    let sign = numbers_of(call, by, f32::signum)?;
-    let size = numbers_of(call, by, f32::abs)?;
+    let [sign, size] = sign_and_size(call, by)?;
     let turned = two(call, builder, (Arithmetic::Mul, "turned"), x, &sign)?;
     let rest = Rest::of(call, builder, &turned, &size)?;
     let quotient = rest.quotient(call, builder)?;
@@ -160,12 +237,12 @@ fn floored(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result<
     Ok(quotient)
 }
 
-/// `x / by` by constants, without what stands after its point.
+/// `x / by` without what stands after its point.
 fn toward_0(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result<Value, Fault> {
-    let sign = sign(call, builder, x)?;
-    let of_by = numbers_of(call, by, f32::signum)?;
-    let size = numbers_of(call, by, f32::abs)?;
-    let magnitude = two(call, builder, (Arithmetic::Mul, "magnitude"), x, &sign)?;
+    let x = computed(call, builder, x, by)?;
+    let sign = sign(call, builder, &x)?;
+    let [of_by, size] = sign_and_size(call, by)?;
+    let magnitude = two(call, builder, (Arithmetic::Mul, "magnitude"), &x, &sign)?;
     let rest = Rest::of(call, builder, &magnitude, &size)?;
     let quotient = rest.quotient(call, builder)?;
     // A divisor of more places repeats the sign.
@@ -179,6 +256,16 @@ fn toward_0(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result
     )?;
     is_whole_now(builder, &quotient);
     Ok(quotient)
+}
+
+/// The mean of so many integers by their sum, without what stands after its point.
+pub(super) fn mean(
+    call: &Call,
+    builder: &mut Builder,
+    sum: &Value,
+    of: usize,
+) -> Result<Value, Fault> {
+    toward_0(call, builder, sum, &number(of as f32))
 }
 
 /// Notes that a value's elements are whole numbers.
@@ -196,22 +283,22 @@ fn sign(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
     })
 }
 
-/// Mod by constants. The rest by their magnitudes has the sign of the divisor, or with 'fmod' that of the
-/// dividend.
+/// Mod. The rest by the magnitudes of a divisor has the sign of the divisor, or with 'fmod' that of the dividend.
 pub(super) fn modulo(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, divisor) = (call.required(0)?, call.required(1)?);
-    let size = numbers_of(call, divisor, f32::abs)?;
+    let divisor = call.required(1)?;
+    let x = computed(call, builder, call.required(0)?, divisor)?;
+    let [of_divisor, size] = sign_and_size(call, divisor)?;
     if call.int("fmod", 0) == 0 {
-        let (_, numbers) = call.weights(1)?;
-        let sign = numbers_of(call, divisor, f32::signum)?;
-        let turned = two(call, builder, (Arithmetic::Mul, "turned"), x, &sign)?;
+        let turned = two(call, builder, (Arithmetic::Mul, "turned"), &x, &of_divisor)?;
         let rest = Rest::of(call, builder, &turned, &size)?.rest;
-        let rest = two(call, builder, (Arithmetic::Mul, "rest"), &rest, &sign)?;
-        known_to_rest(builder, x, &rest, &numbers);
+        let rest = two(call, builder, (Arithmetic::Mul, "rest"), &rest, &of_divisor)?;
+        if let Value::Constant(by) = divisor {
+            known_to_rest(builder, &x, &rest, &by.data.floats());
+        }
         return Ok(rest);
     }
-    let sign = sign(call, builder, x)?;
-    let magnitude = two(call, builder, (Arithmetic::Mul, "magnitude"), x, &sign)?;
+    let sign = sign(call, builder, &x)?;
+    let magnitude = two(call, builder, (Arithmetic::Mul, "magnitude"), &x, &sign)?;
     let rest = Rest::of(call, builder, &magnitude, &size)?.rest;
     // A divisor of more places repeats the sign.
     two(call, builder, (Arithmetic::Mul, "rest"), &rest, &sign)

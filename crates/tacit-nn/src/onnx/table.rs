@@ -292,7 +292,7 @@ const LAYERS: &[Operation] = &[
         "Pow",
         2,
         &[],
-        "a constant exponent or base, or both computed; of exponents that are not whole, negative or computed the base must be positive",
+        "a constant exponent or base, or both computed; of exponents that are not whole, negative or computed the base must be positive; an integer only of whole exponents from 0 on",
     ),
     op("RNN", 6, &RECURRENT, STEPS),
     op(

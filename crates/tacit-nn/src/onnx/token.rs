@@ -378,9 +378,6 @@ pub(super) fn cast(
         let holds = matches!(to, DataType::Signed(32 | 64));
         return Ok(holds.then(|| given.clone()));
     }
-    if builder.wholes.contains(id) {
-        return Ok(None);
-    }
     if let Some(mapped) = mapped(call, builder, *id, |v| f32::from(u8::from(v != 0.0)))? {
         builder.truths.insert(mapped);
         let (shape, batch) = (shape.clone(), *batch);
