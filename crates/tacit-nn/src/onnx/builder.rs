@@ -61,6 +61,8 @@ pub(super) struct Builder {
     pub quotients: HashMap<ValueId, [Value; 2]>,
     /// Values that are means: of what, of how many rows, and how long these are.
     pub means: HashMap<ValueId, (ValueId, usize, usize)>,
+    /// What the elements of rows have beyond their means, by these.
+    pub centred: HashMap<ValueId, ValueId>,
     /// Values each of whose elements is one of those of another, and that one.
     pub chosen_from: HashMap<ValueId, ValueId>,
     /// The ends of values that rest from a division.

@@ -2,6 +2,7 @@
 
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
+use super::centred::centred;
 use super::compose::Composer;
 use super::constant::Constant;
 use super::mask::{hidden, masked};
@@ -323,7 +324,14 @@ fn of_two(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Value,
         compose.stretched(x, a, &out)?,
         compose.stretched(y, b, &out)?,
     ];
-    let id = builder.add(call.name.clone(), op, inputs, out.clone())?;
+    let beyond = match what {
+        Arithmetic::Sub => centred(call, builder, [inputs[0], inputs[1]], &out)?,
+        _ => None,
+    };
+    let id = match beyond {
+        Some(id) => id,
+        None => builder.add(call.name.clone(), op, inputs, out.clone())?,
+    };
     Ok(Value::Secret {
         id,
         batch: out.len() - (a.len() - first),

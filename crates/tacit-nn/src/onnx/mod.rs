@@ -9,6 +9,7 @@ mod attention;
 mod batch;
 mod builder;
 mod call;
+mod centred;
 mod chosen;
 mod columns;
 mod compare;

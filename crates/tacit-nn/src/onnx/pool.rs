@@ -314,7 +314,11 @@ pub(super) fn global(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     };
     let out = [vec![channels], vec![1; size.len()]].concat();
     let pool = whole(channels, [height, width]);
-    Ok(value(pooled(call, builder, x, pool, out.clone())?, out))
+    let id = pooled(call, builder, x, pool, out.clone())?;
+    if call.node.op_type == "GlobalAveragePool" {
+        builder.means.insert(id, (x, channels, len(size)));
+    }
+    Ok(value(id, out))
 }
 
 /// One window over each channel.
