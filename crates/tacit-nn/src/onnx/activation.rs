@@ -214,3 +214,13 @@ pub(super) fn prelu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     let below = two(call, builder, (Arithmetic::Mul, "below"), &negative, slope)?;
     two(call, builder, (Arithmetic::Add, "sum"), &positive, &below)
 }
+
+/// Sign: 1 where `x >= 0`, less 1 where `-x >= 0`.
+pub(super) fn sign(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    of_each(call, builder, |compose, x| {
+        let up = compose.each("up", Op::NonNegative, &[x])?;
+        let mirrored = compose.affine("mirrored", x, -1.0, 0.0)?;
+        let down = compose.each("down", Op::NonNegative, &[mirrored])?;
+        compose.each("sign", Op::Sub, &[up, down])
+    })
+}

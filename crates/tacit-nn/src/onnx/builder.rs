@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, unsupported};
+use super::guarded::Limit;
 use super::kind::DataType;
 use super::proto::NodeProto;
 use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
@@ -61,6 +62,8 @@ pub(super) struct Builder {
     pub quotients: HashMap<ValueId, [Value; 2]>,
     /// Values that are means: of what, of how many rows, and how long these are.
     pub means: HashMap<ValueId, (ValueId, usize, usize)>,
+    /// What truths say of values.
+    pub limits: HashMap<ValueId, Limit>,
     /// What the elements of rows have beyond their means, by these.
     pub centred: HashMap<ValueId, ValueId>,
     /// Values each of whose elements is one of those of another, and that one.

@@ -6,8 +6,9 @@ use super::absorb;
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::{Constant, Data};
-use super::element::{Arithmetic, of_each, two};
+use super::element::{Arithmetic, two};
 use super::fold;
+use super::guarded::from_one;
 use super::kind::DataType;
 use super::mask::{hidden, hidden_by_choice};
 use super::nary::on;
@@ -331,6 +332,9 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         return Ok(value);
     }
     let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
+    if let Some(value) = from_one(call, builder, [condition, x, y])? {
+        return Ok(value);
+    }
     let [masking, masked] = [x, y].map(|branch| hiding(call, builder, branch));
     let (x, y) = (masking.as_ref().unwrap_or(x), masked.as_ref().unwrap_or(y));
     if !is_truth(builder, condition) {
@@ -436,14 +440,4 @@ fn times(
         }
         _ => two(call, builder, (Arithmetic::Mul, part), x, numbers),
     }
-}
-
-/// Sign: 1 where `x >= 0`, less 1 where `-x >= 0`.
-pub(super) fn sign(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    of_each(call, builder, |compose, x| {
-        let up = compose.each("up", Op::NonNegative, &[x])?;
-        let mirrored = compose.affine("mirrored", x, -1.0, 0.0)?;
-        let down = compose.each("down", Op::NonNegative, &[mirrored])?;
-        compose.each("sign", Op::Sub, &[up, down])
-    })
 }

@@ -91,7 +91,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
             rounding::compared(call, builder)
         }
         "And" | "Not" | "Or" | "Xor" => compare::logic(call, builder),
-        "Sign" => compare::sign(call, builder),
+        "Sign" => activation::sign(call, builder),
         "IsNaN" => missing::is_nan(call, builder),
         "IsInf" => missing::is_infinite(call, builder),
         "Where" => compare::choose(call, builder),

@@ -24,6 +24,7 @@ mod fold;
 mod fourier;
 mod function;
 mod grid;
+mod guarded;
 mod halves;
 mod importer;
 mod inline;
@@ -285,6 +286,7 @@ fn read(
     nested::name_captures(&mut graph)?;
     lowest::write(&mut graph);
     row_by_row::write(&mut graph);
+    guarded::write(&mut graph);
     sorted::sort(&mut graph);
     negative_index::take_plain(&mut graph);
     empty::drop_parts(&mut graph);

@@ -9,6 +9,7 @@ use super::compare::{compare, is_whole};
 use super::compose::Composer;
 use super::constant::Constant;
 use super::element::{Arithmetic, of_each, of_inputs, two};
+use super::guarded::note;
 use super::kind::DataType;
 use super::nary::on;
 use super::reduce::sum;
@@ -95,7 +96,11 @@ pub(super) fn compared(call: &Call, builder: &mut Builder) -> Result<Value, Faul
         both => both,
     };
     match &both {
-        None => compare(call, builder),
+        None => {
+            let truth = compare(call, builder)?;
+            note(call, builder, &truth);
+            Ok(truth)
+        }
         Some([a, b]) => {
             let call = Call {
                 name: call.name.clone(),

@@ -82,7 +82,7 @@ pub(super) fn marks(
 /// The whole numbers that a value may hold which is whole by the way it is made; refused where one of them chooses
 /// none of `classes` rows.
 pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Result<Vec<f32>, Fault> {
-    let mut id = match value {
+    let id = match value {
         Value::Secret { id, .. } if is_whole(builder, value) => *id,
         _ => {
             return unsupported(
@@ -90,6 +90,23 @@ pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Resul
             );
         }
     };
+    let (low, high) = ends(builder, id);
+    let (low, high) = (low.ceil(), high.floor());
+    if low < -(classes as f64) || high >= classes as f64 {
+        let told = match low.abs().max(high.abs()) < 1e15 {
+            true => format!("from {low} to {high}"),
+            false => "any numbers".into(),
+        };
+        return unsupported(format!(
+            "its indices are computed and may be {told}, beyond a table of {classes} rows: clip them to 0 to {}",
+            classes - 1
+        ));
+    }
+    Ok((low as i64..=high as i64).map(|v| v as f32).collect())
+}
+
+/// Where the elements of a value lie by the way it is made, whatever the inputs are.
+pub(super) fn ends(builder: &Builder, mut id: ValueId) -> (f64, f64) {
     while let (at, _) = builder.moved_from(id)
         && let Some(&from) = builder.chosen_from.get(&at)
     {
@@ -116,22 +133,10 @@ pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Resul
             (low.min(v), high.max(v))
         })
     });
-    let (low, high) = match chosen.or(known.copied()) {
+    match chosen.or(known.copied()) {
         Some(known) => known,
         None => worst_case(&graph, &ends.collect::<Vec<_>>())[id],
-    };
-    let (low, high) = (low.ceil(), high.floor());
-    if low < -(classes as f64) || high >= classes as f64 {
-        let told = match low.abs().max(high.abs()) < 1e15 {
-            true => format!("from {low} to {high}"),
-            false => "any numbers".into(),
-        };
-        return unsupported(format!(
-            "its indices are computed and may be {told}, beyond a table of {classes} rows: clip them to 0 to {}",
-            classes - 1
-        ));
     }
-    Ok((low as i64..=high as i64).map(|v| v as f32).collect())
 }
 
 /// The rows of a table of `n` numbers each, of which the elements of `x` choose one each by their number, among
