@@ -84,7 +84,7 @@ impl Node {
 }
 
 /// The operations of a [`Graph`].
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub enum Op {
     /// Convolution with fixed weights.
     Conv(Conv),
@@ -188,7 +188,7 @@ impl std::fmt::Debug for Op {
 }
 
 /// A convolution with fixed weights.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Conv {
     /// Shapes.
     pub geometry: ConvGeometry,
@@ -249,7 +249,7 @@ impl ConvGeometry {
 }
 
 /// A matrix product with fixed weights: the item's `rows` x `k` by `k` x `n`.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Linear {
     /// Rows of one item.
     pub rows: usize,
@@ -264,7 +264,7 @@ pub struct Linear {
 }
 
 /// `x[e] * scale[c] + shift[c]` with `c = (e / inner) % channels` for element `e` of an item.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Affine {
     /// Neighbouring elements that share a number.
     pub inner: usize,

@@ -4,7 +4,7 @@ use super::Weights;
 
 /// The row of a table for each of several tokens, which stand one behind the other in an item's row
 /// of inputs.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Lookup {
     /// Which input has the tokens.
     pub input: usize,

@@ -14,6 +14,9 @@ const MAX_VALUES: usize = 1 << 28;
 /// The most operations: a plan with more is not read.
 const MAX_NODES: usize = 10_000;
 
+/// The most nodes of the same values with which one is compared.
+const MOST_ALIKE: usize = 16;
+
 /// The graph being built.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -81,6 +84,8 @@ pub(super) struct Builder {
     /// What was made of constants, by their address and how. The constants are kept beside, so that
     /// no address is used again.
     derived: HashMap<(*const f32, String), [Weights; 2]>,
+    /// The nodes of an operation's kind that read these values.
+    readers: HashMap<(&'static str, Vec<ValueId>), Vec<ValueId>>,
     total: usize,
 }
 
@@ -155,7 +160,8 @@ impl Builder {
         })
     }
 
-    /// Adds a node of any name.
+    /// Adds a node of any name, or finds one that does the same with the same values: exporters write what they need as
+    /// often as they need it.
     pub(super) fn add(
         &mut self,
         name: String,
@@ -163,6 +169,15 @@ impl Builder {
         inputs: Vec<ValueId>,
         shape: Vec<usize>,
     ) -> Result<ValueId, Fault> {
+        let key = (op.kind(), inputs);
+        let alike = self.readers.get(&key).into_iter().flatten();
+        for &id in alike.rev().take(MOST_ALIKE) {
+            let node = &self.nodes[id - 1];
+            if node.shape == shape && node.op == op {
+                return Ok(id);
+            }
+        }
+        let inputs = key.1.clone();
         self.count(&shape)?;
         if self.nodes.len() == MAX_NODES {
             return unsupported(format!(
@@ -176,6 +191,8 @@ impl Builder {
             inputs,
             shape,
         });
-        Ok(self.nodes.len())
+        let id = self.nodes.len();
+        self.readers.entry(key).or_default().push(id);
+        Ok(id)
     }
 }
