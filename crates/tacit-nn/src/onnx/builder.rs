@@ -196,3 +196,33 @@ impl Builder {
         Ok(id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Affine;
+
+    #[test]
+    fn the_same_of_the_same_is_one_node() {
+        let mut builder = Builder::default();
+        builder.count(&[4]).expect("an input");
+        let mut add = |factor: f32, input: ValueId, shape: &[usize]| {
+            let op = Op::Affine(Affine {
+                inner: 4,
+                scale: vec![factor].into(),
+                shift: Weights::default(),
+            });
+            let added = builder.add("scaled".into(), op, vec![input], shape.to_vec());
+            added.expect("a node")
+        };
+        let twice = add(2.0, 0, &[4]);
+        assert_eq!(add(2.0, 0, &[4]), twice);
+        let others = [
+            add(3.0, 0, &[4]),
+            add(2.0, twice, &[4]),
+            add(2.0, 0, &[2, 2]),
+        ];
+        assert_eq!(others, [twice + 1, twice + 2, twice + 3]);
+        assert_eq!(add(2.0, twice, &[4]), twice + 2);
+    }
+}
