@@ -1,4 +1,4 @@
-"""Rows less their means, where all of a row is one number and a small one stands for its deviation."""
+"""Rows less their means, where all of a row is one number and its deviation next to nothing."""
 
 import numpy as np
 import onnx

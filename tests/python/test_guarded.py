@@ -107,10 +107,32 @@ def test_guards_under_every_protocol(tmp_path, protocol):
 
 @pytest.mark.parametrize("form", ["mean of what counts", "mean or none"])
 def test_counts_need_no_samples(tmp_path, form):
-    """Of whole numbers the guarded ones are from 1 on by the way they are made, and nothing warns of a quotient."""
+    """Of whole numbers what is guarded is 1 at least by the way it is made."""
     saved(tmp_path / "m.onnx", FORMS[form])
     model = tacit.compile(tmp_path / "m.onnx", samples=rows(100, 3), protocol="clear")
     assert not [text for text in model.warnings if "reciprocal" in text], model.warnings
+
+
+def test_votes_over_their_sum_warn_of_nothing(tmp_path):
+    """Some class has a vote, so the sum is 1 at least: a plan cannot know it, and need not."""
+    classes = "none", "one", "two"
+    nodes = [node("Floor", "x", "f"), node("Max", "f", "none", "g"), node("Min", "g", "two", "v")]
+    for name in classes:
+        nodes += [
+            node("Equal", "v", name, f"is {name}"),
+            node("Cast", f"is {name}", f"t {name}", to=FLOAT),
+            node("ReduceSum", f"t {name}", "axis", f"n {name}"),
+        ]
+    nodes += [
+        helper.make_node("Concat", [f"n {name}" for name in classes], ["votes"], axis=1),
+        node("ReduceSum", "votes", "axis", "all"), node("Div", "votes", "all", "y"),
+    ]  # fmt: skip
+    session = saved(tmp_path / "m.onnx", nodes)
+    x = rows(100, 4)
+    model = tacit.compile(tmp_path / "m.onnx", samples=x, protocol="clear")
+    assert not model.warnings
+    found = tacit.local(protocol="clear").predict(model, x).output
+    np.testing.assert_allclose(found, session.run(None, {"x": x})[0], atol=1e-4)
 
 
 def test_a_quotient_that_something_else_sees_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""What computed integers make of each other, and means and shares of whole numbers beside a limit."""
+"""What computed integers make of each other, and means and shares beside a limit."""
 
 import numpy as np
 import onnx

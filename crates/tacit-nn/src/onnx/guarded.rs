@@ -12,7 +12,6 @@ use super::makers::Makers;
 use super::nary::on;
 use super::proto::data_type::FLOAT;
 use super::proto::{GraphProto, NodeProto, TensorProto};
-use super::which::ends;
 use crate::graph::{Op, ValueId};
 
 /// The most choices of a file that are looked at.
@@ -313,7 +312,7 @@ pub(super) fn from_one(
             x
         }
         (Some(&Limit::Is(of, 0.0)), x, Value::Secret { id, .. })
-            if of == *id && is_one(x) && ends(builder, of).0 >= 0.0 =>
+            if of == *id && is_one(x) && is_count(builder, of) =>
         {
             y
         }
@@ -322,12 +321,59 @@ pub(super) fn from_one(
     if !is_whole(builder, count) || !alike(condition, count) {
         return Ok(None);
     }
-    let made = on(call, builder, count, |c, x| {
+    Ok(Some(at_least_one(call, builder, count)?))
+}
+
+/// The larger of whole numbers and 1.
+fn at_least_one(call: &Call, builder: &mut Builder, count: &Value) -> Result<Value, Fault> {
+    on(call, builder, count, |c, x| {
         let less = c.affine("less 1", x, 1.0, -1.0)?;
         let more = c.each("more than 1", Op::Relu, &[less])?;
         c.affine("from 1 on", more, 1.0, 1.0)
-    })?;
-    Ok(Some(made))
+    })
+}
+
+/// The sum of counts by which these are divided, as votes are, from 1 on: if it were 0, so were they, and 0 / 0 is no
+/// number.
+pub(super) fn of_counts(
+    call: &Call,
+    builder: &mut Builder,
+    counts: &Value,
+    sum: &Value,
+) -> Result<Option<Value>, Fault> {
+    let (Value::Secret { id: of, .. }, Value::Secret { id, .. }) = (counts, sum) else {
+        return Ok(None);
+    };
+    let ((of, _), (total, _)) = (builder.moved_from(*of), builder.moved_from(*id));
+    let node = total.checked_sub(1).map(|node| &builder.nodes[node]);
+    let own = node.is_some_and(|node| {
+        matches!(node.op, Op::SumPool(_)) && builder.moved_from(node.inputs[0]).0 == of
+    });
+    if !own || !is_count(builder, of) {
+        return Ok(None);
+    }
+    Ok(Some(at_least_one(call, builder, sum)?))
+}
+
+/// Whether a value counts truths, by the way it is made.
+fn is_count(builder: &Builder, id: ValueId) -> bool {
+    let (mut open, mut seen) = (vec![id], HashSet::new());
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) || builder.truths.contains(&id) {
+            continue;
+        }
+        let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) else {
+            return false;
+        };
+        match node.op {
+            Op::NonNegative => continue,
+            Op::Rearrange { fill: 0.0, .. } | Op::Concat { .. } | Op::SumPool(_) => {}
+            Op::Add | Op::Mul | Op::MatMul(_) | Op::MaxPool(_) => {}
+            _ => return false,
+        }
+        open.extend(&node.inputs);
+    }
+    true
 }
 
 /// Whether two values have their elements at the same places.

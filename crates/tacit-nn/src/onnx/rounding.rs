@@ -9,7 +9,7 @@ use super::compare::{compare, is_whole};
 use super::compose::Composer;
 use super::constant::Constant;
 use super::element::{Arithmetic, of_each, of_inputs, two};
-use super::guarded::note;
+use super::guarded::{self, note};
 use super::kind::DataType;
 use super::nary::on;
 use super::reduce::sum;
@@ -21,7 +21,20 @@ pub(super) fn divided(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     if is_of_integers(call) {
         return toward_0(call, builder, x, by);
     }
-    let quotient = of_inputs(call, builder, Arithmetic::Div)?;
+    let counted = guarded::of_counts(call, builder, x, by)?;
+    let quotient = match &counted {
+        None => of_inputs(call, builder, Arithmetic::Div)?,
+        Some(sum) => {
+            let inputs = vec![Some(x), Some(sum)];
+            let name = call.name.clone();
+            let call = Call {
+                name,
+                inputs,
+                ..*call
+            };
+            of_inputs(&call, builder, Arithmetic::Div)?
+        }
+    };
     if let Value::Secret { id, .. } = &quotient
         && is_by_whole(builder, x, by)
     {
