@@ -16,7 +16,7 @@ use candidate::{Candidate, reached};
 use pick::{Best, ENOUGH};
 
 use super::bounds::Inputs;
-use super::doubts::{doubts, led_beyond, rounding};
+use super::doubts::{doubts, labels, led_beyond, rounding};
 use super::mixed::{self, Assigned, Precision, TRIED};
 use super::ranges::Bound;
 use super::ranks::Ranks;
@@ -219,6 +219,7 @@ impl<'a> Choice<'a> {
             shown,
             of_column,
             errors,
+            changed,
             ..
         } = tried;
         let mut warnings = best.doubts;
@@ -232,6 +233,10 @@ impl<'a> Choice<'a> {
                 warnings.push(rounding(self.options, &shown, &self.named(worst)));
                 rough = Some(rough.unwrap_or(0.0).max(shown.share()));
             }
+        }
+        if changed.share() > 0.0 {
+            warnings.push(labels(self.options, changed));
+            rough = Some(rough.unwrap_or(0.0).max(changed.share()));
         }
         let ranks = self.ranks.as_ref();
         warnings.extend(ranks.and_then(|ranks| ranks.doubt(self.graph, self.options.modulus)));

@@ -4,7 +4,7 @@
 use super::ranges::{self, Bound, Interval};
 use super::scales::Scale;
 use super::told::Told;
-use super::trial::Shown;
+use super::trial::{Changed, Shown};
 use super::{Modulus, PlanOptions, whole};
 use crate::graph::{Graph, Node, Op};
 
@@ -94,10 +94,8 @@ pub(super) fn led_beyond(layer: &str) -> String {
 
 /// The warning of errors that a trial shows, most of which come from rounding at `layer`.
 pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> String {
-    let wider = match (options.precision, options.modulus) {
-        (Some(_), _) => "ask for a precision of more bits",
-        (None, Modulus::PowerOfTwo(32)) => "compute over the 64-bit ring",
-        (None, Modulus::Mersenne(31)) => "compute over the 61-bit field",
+    let wider = match wider(options) {
+        Some(wider) => wider,
         _ if shown.is_of_a_column() => {
             "let the model give columns of such different sizes at one scale, or as outputs of their own"
         }
@@ -120,5 +118,27 @@ pub(super) fn rounding(options: &PlanOptions, shown: &Shown, layer: &str) -> Str
     };
     format!(
         "{layer}: through rounding, here most of all, {what} by up to {error} where {spread}: {wider}"
+    )
+}
+
+/// What gives a plan more bits, where there is something.
+fn wider(options: &PlanOptions) -> Option<&'static str> {
+    match (options.precision, options.modulus) {
+        (Some(_), _) => Some("ask for a precision of more bits"),
+        (None, Modulus::PowerOfTwo(32)) => Some("compute over the 64-bit ring"),
+        (None, Modulus::Mersenne(31)) => Some("compute over the 61-bit field"),
+        _ => None,
+    }
+}
+
+/// The warning of labels that a trial shows to be others.
+pub(super) fn labels(options: &PlanOptions, changed: Changed) -> String {
+    let cure = wider(options).unwrap_or(
+        "let the model choose by the logarithms of its scores, or by scores of one scale",
+    );
+    let Changed { labels, of } = changed;
+    format!(
+        "through rounding {labels} of {of} labels of the samples are others, for their scores differ by no more than it: \
+         {cure}"
     )
 }

@@ -1,11 +1,13 @@
 //! Tries a plan's rounding in the clear.
 
 mod columns;
+mod labels;
 mod shown;
 
 use std::ops::RangeInclusive;
 
 use columns::Column;
+pub(super) use labels::Changed;
 pub(super) use shown::{Shown, Tried};
 use shown::{Sight, shares};
 

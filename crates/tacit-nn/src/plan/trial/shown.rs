@@ -9,6 +9,7 @@ use super::super::rounding::{Manner, Rounding};
 use super::super::spread::Spread;
 use super::Cases;
 use super::columns::Column;
+use super::labels::Changed;
 use crate::graph::{Graph, Output, Tail, ValueId};
 use crate::reference::{NONE, Ranges, joined};
 use crate::tail;
@@ -25,6 +26,8 @@ pub(in crate::plan) struct Tried<'a> {
     pub errors: Vec<[f64; 2]>,
     /// The range of every value, exact and as rounded.
     pub seen: Vec<[Interval; 2]>,
+    /// The labels of samples that are others.
+    pub changed: Changed,
 }
 
 impl<'a> Tried<'a> {
@@ -64,6 +67,8 @@ impl<'a> Tried<'a> {
         let of_columns = shown.split_off(whole);
         let errors = shown.chunks(2 * looks.len());
         let errors = errors.map(|of| [of[0].error, of[1].error]).collect();
+        let changed = shown.iter().map(|shown| shown.changed);
+        let changed = changed.reduce(Changed::or).unwrap_or_default();
         let shown = shown.into_iter().reduce(Shown::or);
         let seen = cases.seen.iter().zip(without_end(seen));
         Ok(Tried {
@@ -71,6 +76,7 @@ impl<'a> Tried<'a> {
             of_column: of_columns.into_iter().reduce(Shown::or),
             errors,
             seen: seen.map(|(&exact, rounded)| [exact, rounded]).collect(),
+            changed,
         })
     }
 
@@ -79,6 +85,7 @@ impl<'a> Tried<'a> {
         if others.shown.rank() > self.shown.rank() {
             self.shown = others.shown;
         }
+        self.changed = self.changed.or(others.changed);
         let of_columns = [self.of_column.take(), others.of_column];
         self.of_column = of_columns.into_iter().flatten().reduce(Shown::or);
         for (of, others) in self.errors.iter_mut().zip(others.errors) {
@@ -116,6 +123,11 @@ impl Sight<'_> {
         }
     }
 
+    /// Whether these are scores of samples, as they are opened.
+    fn has_labels(&self) -> bool {
+        self.samples && self.tail.is_empty() && self.column.is_none()
+    }
+
     fn spread(&self, exact: &[f32]) -> Spread {
         match self.samples {
             true => Spread::of_samples(exact),
@@ -137,6 +149,8 @@ pub(in crate::plan) struct Shown<'a> {
     pub spread: Spread,
     /// The last place of the outputs.
     unit: f64,
+    /// The labels that are others, if these are scores of samples.
+    pub changed: Changed,
 }
 
 impl Shown<'_> {
@@ -252,7 +266,7 @@ pub(super) fn shares(
     let largest = |sights: &Vec<Sight>| {
         let of_look = shown.by_ref().take(sights.len());
         of_look.fold([0.0, 0.0], |[whole, all]: [f64; 2], shown| {
-            let share = shown.share();
+            let share = shown.share().max(shown.changed.share());
             let of_whole = if shown.is_of_a_column() { 0.0 } else { share };
             [whole.max(of_whole), all.max(share)]
         })
@@ -271,21 +285,31 @@ fn looked<'a>(
     let all = cases.items(graph).max(1);
     let exact: Vec<Vec<f32>> = sights.iter().map(|s| s.of(&cases.exact, all)).collect();
     let mut largest = vec![(0.0, 0, Manner::ByChance); sights.len()];
+    let mut changed = vec![Changed::default(); sights.len()];
     let mut seen = vec![NONE; graph.nodes.len() + 1];
     let runs = rounded_runs(graph, rounding, &cases.x, manners)?;
     for (&manner, (outputs, of_run)) in manners.iter().zip(runs) {
         for (all, of_run) in seen.iter_mut().zip(of_run) {
             *all = joined(*all, of_run);
         }
-        for ((sight, exact), largest) in sights.iter().zip(&exact).zip(&mut largest) {
-            let (error, at) = farthest(&sight.of(&outputs, all), exact);
+        let all_sights = sights
+            .iter()
+            .zip(&exact)
+            .zip(&mut largest)
+            .zip(&mut changed);
+        for (((sight, exact), largest), changed) in all_sights {
+            let found = sight.of(&outputs, all);
+            let (error, at) = farthest(&found, exact);
             if error > largest.0 {
                 *largest = (error, at, manner);
             }
+            if sight.has_labels() {
+                *changed = changed.or(Changed::among(sight.output, exact, &found));
+            }
         }
     }
-    let shown = sights.iter().zip(&exact).zip(&largest);
-    let shown = shown.map(|((&sight, exact), &(error, at, manner))| Shown {
+    let shown = sights.iter().zip(&exact).zip(&largest).zip(changed);
+    let shown = shown.map(|(((&sight, exact), &(error, at, manner)), changed)| Shown {
         item: at * sight.items / exact.len().max(1),
         manner,
         cases,
@@ -293,6 +317,7 @@ fn looked<'a>(
         error,
         spread: sight.spread(exact),
         unit: (-f64::from(rounding.fractions[graph.output])).exp2(),
+        changed,
     });
     Ok((shown.collect(), seen))
 }
