@@ -133,9 +133,12 @@ fn wider(options: &PlanOptions) -> Option<&'static str> {
 
 /// The warning of labels that a trial shows to be others.
 pub(super) fn labels(options: &PlanOptions, changed: Changed) -> String {
-    let cure = wider(options).unwrap_or(
-        "let the model choose by the logarithms of its scores, or by scores of one scale",
-    );
+    let logarithms =
+        "let the model choose by the logarithms of its scores, or by scores of one scale";
+    let cure = match wider(options) {
+        Some(wider) => format!("{wider}, or {logarithms}"),
+        None => logarithms.into(),
+    };
     let Changed { labels, of } = changed;
     format!(
         "through rounding {labels} of {of} labels of the samples are others, for their scores differ by no more than it: \
