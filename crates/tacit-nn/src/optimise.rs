@@ -4,6 +4,7 @@ mod concat;
 mod ordered;
 mod squares;
 
+pub(crate) use ordered::{FINITE, float};
 use std::collections::HashMap;
 use std::sync::Arc;
 

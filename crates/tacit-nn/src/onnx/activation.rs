@@ -6,6 +6,7 @@ use super::compose::{ANY, Composer};
 use super::element::{Arithmetic, of_each, two};
 use super::function::root;
 use super::nary::on;
+use super::quotient::quotient_of;
 use crate::graph::{Function, Op, ValueId};
 
 /// Arguments that are not above 0 by construction.
@@ -215,9 +216,14 @@ pub(super) fn prelu(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     two(call, builder, (Arithmetic::Add, "sum"), &positive, &below)
 }
 
-/// Sign: 1 where `x >= 0`, less 1 where `-x >= 0`.
+/// Sign: 1 where `x >= 0`, less 1 where `-x >= 0`. That of a quotient by what is positive is that of the dividend.
 pub(super) fn sign(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    of_each(call, builder, |compose, x| {
+    let x = call.required(0)?;
+    let x = match quotient_of(call, builder, x)? {
+        Some([of, Value::Constant(by)]) if by.data.floats().iter().all(|v| *v > 0.0) => of,
+        _ => x.clone(),
+    };
+    on(call, builder, &x, |compose, x| {
         let up = compose.each("up", Op::NonNegative, &[x])?;
         let mirrored = compose.affine("mirrored", x, -1.0, 0.0)?;
         let down = compose.each("down", Op::NonNegative, &[mirrored])?;

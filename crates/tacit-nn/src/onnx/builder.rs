@@ -6,6 +6,7 @@ use super::call::{Call, Fault, Value, unsupported};
 use super::guarded::Limit;
 use super::kind::DataType;
 use super::proto::NodeProto;
+use super::steps::Step;
 use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 
 /// The most elements of all values of one item together.
@@ -65,6 +66,8 @@ pub(super) struct Builder {
     pub quotients: HashMap<ValueId, [Value; 2]>,
     /// Values that are means: of what, of how many rows, and how long these are.
     pub means: HashMap<ValueId, (ValueId, usize, usize)>,
+    /// What values are made by of others and constants.
+    pub steps: HashMap<ValueId, Step>,
     /// What truths say of values.
     pub limits: HashMap<ValueId, Limit>,
     /// What the elements of rows have beyond their means, by these.

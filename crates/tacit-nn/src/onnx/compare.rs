@@ -12,7 +12,7 @@ use super::guarded::from_one;
 use super::kind::DataType;
 use super::mask::{hidden, hidden_by_choice};
 use super::nary::on;
-use super::token;
+use super::{tables, threshold, token};
 use crate::graph::{Op, ValueId, Weights};
 
 /// Equal, Greater, GreaterOrEqual, Less and LessOrEqual.
@@ -20,6 +20,9 @@ pub(super) fn compare(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     let (a, b) = (call.required(0)?, call.required(1)?);
     if let Some(known) = of_tokens(call, builder, a, b)? {
         return Ok(truth(builder, known));
+    }
+    if let Some(found) = threshold::found(call, builder)? {
+        return Ok(truth(builder, found));
     }
     let result = match call.node.op_type.as_str() {
         "GreaterOrEqual" => reaches(call, builder, "reaches", a, b)?,
@@ -106,7 +109,10 @@ fn reaches(
         return reaches(call, builder, part, &a, &b);
     }
     let name = format!("{part}.difference");
-    let difference = two(call, builder, (Arithmetic::Sub, &name), a, b)?;
+    let difference = match a {
+        Value::Constant(a) => threshold::less(call, builder, &name, a, b)?,
+        _ => two(call, builder, (Arithmetic::Sub, &name), a, b)?,
+    };
     on(call, builder, &difference, |compose, x| {
         compose.each(part, Op::NonNegative, &[x])
     })
@@ -191,10 +197,8 @@ fn by_truth(builder: &Builder, id: ValueId) -> Option<(ValueId, [f32; 2])> {
     Some((at, [of(0.0), of(1.0)]))
 }
 
-fn not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
-    on(call, builder, x, |compose, x| {
-        compose.affine("not", x, -1.0, 1.0)
-    })
+pub(super) fn not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
+    on(call, builder, x, tables::not)
 }
 
 /// Notes that every element of a value is 0 or 1.

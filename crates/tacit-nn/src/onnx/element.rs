@@ -7,12 +7,13 @@ use super::compose::Composer;
 use super::constant::Constant;
 use super::mask::{hidden, masked};
 use super::proto::NodeProto;
-use super::{absorb, rounding, shape, token};
+use super::steps::{How, Step};
+use super::{absorb, quotient, rounding, shape, token};
 use crate::graph::{Affine, Op, ValueId, Weights, len};
 use crate::index::{broadcast, common_shape};
 
 /// The operations that arithmetic is made of.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Arithmetic {
     Add,
     Sub,
@@ -180,6 +181,15 @@ fn with_constant(
         scale,
         shift,
     };
+    let step = Step {
+        from: x,
+        how: How::With {
+            what,
+            turned: secret == 1,
+            inner: fixed.inner,
+            numbers: fixed.numbers.into(),
+        },
+    };
     let shape = fixed.out;
     let id = builder.add(
         call.name.clone(),
@@ -187,8 +197,11 @@ fn with_constant(
         vec![x],
         shape.clone(),
     )?;
+    builder.steps.entry(id).or_insert(step);
     let batch = fixed.batch;
-    Ok(Value::Secret { id, shape, batch })
+    let made = Value::Secret { id, shape, batch };
+    quotient::with_number(call, builder, what, secret, &made)?;
+    Ok(made)
 }
 
 /// A constant beside a value, by ONNX's rules of broadcasting.
@@ -332,11 +345,13 @@ fn of_two(call: &Call, builder: &mut Builder, what: Arithmetic) -> Result<Value,
         Some(id) => id,
         None => builder.add(call.name.clone(), op, inputs, out.clone())?,
     };
-    Ok(Value::Secret {
+    let made = Value::Secret {
         id,
         batch: out.len() - (a.len() - first),
         shape: out,
-    })
+    };
+    quotient::with_whole(call, builder, what, &made)?;
+    Ok(made)
 }
 
 /// Expand of a computed value; the batch keeps its size.

@@ -5,6 +5,7 @@ use super::call::{self, Call, Fault, Value, bad, unsupported};
 use super::constant::{Constant, Data};
 use super::kind::DataType;
 use super::proto::NodeProto;
+use super::steps::{How, Rising, Step};
 use super::table::{RUNTIME, is_table};
 use super::{
     activation, along, attention, chosen, columns, compare, conv, einsum, element, factors,
@@ -29,7 +30,17 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         };
         return by_form(&call, builder);
     }
-    by_form(call, builder)
+    let made = by_form(call, builder)?;
+    if let ([Value::Secret { id, .. }], Some(Value::Secret { id: from, .. })) =
+        (&made[..], call.input(0))
+        && let Some(function) = Rising::named(&call.node.op_type)
+    {
+        builder.steps.entry(*id).or_insert(Step {
+            from: *from,
+            how: How::Of(function),
+        });
+    }
+    Ok(made)
 }
 
 /// The outputs of a node, of items or of one item.

@@ -1,19 +1,18 @@
-//! Floor, Ceil, Round, Mod and truncation of computed values, and quotients of whole numbers.
+//! Floor, Ceil, Round, Mod and truncation of computed values, and Div.
 //!
-//! What is rounded of a value over a whole constant is found exactly: a reciprocal is rounded, so that the quotient of a
+//! What is rounded of a value over a whole number is found exactly: a reciprocal is rounded, so that the quotient of a
 //! multiple may be just below the whole number that it is.
 
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compare::{compare, is_whole};
-use super::compose::Composer;
 use super::constant::Constant;
-use super::element::{Arithmetic, of_each, of_inputs, two};
+use super::element::{Arithmetic, of_inputs, two};
 use super::guarded::{self, note};
 use super::kind::DataType;
 use super::nary::on;
-use super::reduce::sum;
-use crate::graph::{Op, Whole, len};
+use super::quotient::{is_by_whole, number, quotient_of, rest_of, undivided};
+use crate::graph::{Op, Whole};
 
 /// Div: of integers the quotient without what stands after its point, else the quotient.
 pub(super) fn divided(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -38,7 +37,9 @@ pub(super) fn divided(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     if let Value::Secret { id, .. } = &quotient
         && is_by_whole(builder, x, by)
     {
-        builder.quotients.insert(*id, [x.clone(), by.clone()]);
+        // Of a quotient it is one of more already.
+        let of = [x.clone(), by.clone()];
+        builder.quotients.entry(*id).or_insert(of);
     }
     Ok(quotient)
 }
@@ -53,55 +54,8 @@ fn is_of_integers(call: &Call) -> bool {
     }
 }
 
-/// Whether a quotient is by whole numbers, and, where these are computed, of whole numbers, too.
-fn is_by_whole(builder: &Builder, x: &Value, by: &Value) -> bool {
-    let whole = |value: &Value| match value {
-        Value::Constant(constant) => constant.data.floats().iter().all(|v| v.fract() == 0.0),
-        _ => is_whole(builder, value),
-    };
-    whole(by) && (matches!(by, Value::Constant(_)) || whole(x))
-}
-
-/// What a value is over which whole numbers, if it is such a quotient or a mean.
-fn quotient_of(
-    call: &Call,
-    builder: &mut Builder,
-    value: &Value,
-) -> Result<Option<[Value; 2]>, Fault> {
-    let Value::Secret { id, shape, batch } = value else {
-        return Ok(None);
-    };
-    let like = |id| Value::Secret {
-        id,
-        shape: shape.clone(),
-        batch: *batch,
-    };
-    if let Some(&(x, rows, size)) = builder.means.get(id) {
-        let sum = sum(&mut Composer::new(call, builder), x, rows, size)?;
-        return Ok(Some([like(sum), number(size as f32)]));
-    }
-    let Some([x, by]) = builder.quotients.get(id) else {
-        return Ok(None);
-    };
-    Ok(match (x, by) {
-        _ if builder.shape(*id) == *shape => Some([x.clone(), by.clone()]),
-        // In another shape, each element is still that of the dividend over the one number.
-        (Value::Secret { id: x, .. }, Value::Constant(one))
-            if one.data.len() == 1 && builder.len(*x) == len(shape) =>
-        {
-            Some([like(*x), number(one.data.floats()[0])])
-        }
-        _ => None,
-    })
-}
-
-/// A constant that is one number.
-fn number(v: f32) -> Value {
-    Value::Constant(Constant::floats(vec![], vec![v]))
-}
-
-/// Equal, Greater, GreaterOrEqual, Less and LessOrEqual: of a quotient and a constant what it is of is compared with so
-/// many times that constant.
+/// Equal, Greater, GreaterOrEqual, Less and LessOrEqual: of a quotient by computed numbers and a constant what it is of is
+/// compared with so many times that constant.
 pub(super) fn compared(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (a, b) = (call.required(0)?, call.required(1)?);
     let both = match undivided(call, builder, a, b)? {
@@ -125,53 +79,19 @@ pub(super) fn compared(call: &Call, builder: &mut Builder) -> Result<Value, Faul
     }
 }
 
-/// A value in place of its quotient by a positive number, and a constant times that number in place of the constant that
-/// the quotient is compared with: of a multiple the quotient is rounded, and may be on either side.
-fn undivided(
-    call: &Call,
-    builder: &mut Builder,
-    quotient: &Value,
-    other: &Value,
-) -> Result<Option<[Value; 2]>, Fault> {
-    let Value::Constant(constant) = other else {
-        return Ok(None);
-    };
-    let Some([x, by]) = quotient_of(call, builder, quotient)? else {
-        return Ok(None);
-    };
-    let shape = |value: &Value| match value {
-        Value::Secret { shape, .. } => Some(shape.clone()),
-        _ => None,
-    };
-    if shape(&x) != shape(quotient) {
-        return Ok(None);
-    }
-    let by = match &by {
-        Value::Constant(by) => by,
-        // A computed divisor is positive.
-        by => {
-            let times = two(call, builder, (Arithmetic::Mul, "so many times"), by, other)?;
-            return Ok(Some([x, times]));
-        }
-    };
-    let &[by] = &by.data.floats()[..] else {
-        return Ok(None);
-    };
-    let times = |&v: &f32| (f64::from(v) * f64::from(by)) as f32;
-    let numbers: Vec<f32> = constant.data.floats().iter().map(times).collect();
-    Ok(
-        (by > 0.0 && numbers.iter().all(|v| v.is_finite())).then(|| {
-            let times = Constant::floats(constant.shape.clone(), numbers);
-            [x, Value::Constant(times)]
-        }),
-    )
-}
-
 /// Floor, Ceil, which is `-floor(-x)`, and Round.
 pub(super) fn rounded(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (op, x) = (call.node.op_type.as_str(), call.required(0)?);
+    rounded_of(call, builder, op, x)
+}
+
+fn rounded_of(call: &Call, builder: &mut Builder, op: &str, x: &Value) -> Result<Value, Fault> {
     if is_whole(builder, x) {
         return Ok(x.clone());
+    }
+    if let Some((inner, bounds)) = clipped(builder, x) {
+        let made = rounded_of(call, builder, op, &inner)?;
+        return on(call, builder, &made, |c, x| c.each("within", bounds, &[x]));
     }
     if let Some([x, by]) = quotient_of(call, builder, x)?.filter(|_| op != "Round") {
         let side = if op == "Floor" { 1.0 } else { -1.0 };
@@ -184,7 +104,7 @@ pub(super) fn rounded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         is_whole_now(builder, &made);
         return Ok(made);
     }
-    of_each(call, builder, |c, x| match call.node.op_type.as_str() {
+    on(call, builder, x, |c, x| match op {
         "Floor" => c.each("floor", Op::Whole(Whole::Down), &[x]),
         "Round" => c.each("round", Op::Whole(Whole::Nearest), &[x]),
         _ => {
@@ -197,6 +117,10 @@ pub(super) fn rounded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
 
 /// The whole number that is left of a value without what stands after its point.
 pub(super) fn truncated(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
+    if let Some((inner, bounds)) = clipped(builder, x) {
+        let made = truncated(call, builder, &inner)?;
+        return on(call, builder, &made, |c, x| c.each("within", bounds, &[x]));
+    }
     if let Some([x, by]) = quotient_of(call, builder, x)? {
         return toward_0(call, builder, &x, &by);
     }
@@ -209,6 +133,28 @@ pub(super) fn truncated(call: &Call, builder: &mut Builder, x: &Value) -> Result
         let [above, below] = [side("above", x)?, side("below", mirrored)?];
         c.each("truncated", Op::Sub, &[above, below])
     })
+}
+
+/// A quotient that is held within whole bounds, and these: what is rounded of it is within them as well.
+fn clipped(builder: &Builder, x: &Value) -> Option<(Value, Op)> {
+    let Value::Secret { id, shape, batch } = x else {
+        return None;
+    };
+    let node = &builder.nodes[id.checked_sub(1)?];
+    let whole = |bound: Option<f32>| bound.is_none_or(|v| v.fract() == 0.0);
+    match node.op {
+        Op::Relu => {}
+        Op::Clip { low, high } if whole(low) && whole(high) => {}
+        _ => return None,
+    }
+    let id = node.inputs[0];
+    let is_quotient = builder.quotients.contains_key(&id) || builder.means.contains_key(&id);
+    let inner = Value::Secret {
+        id,
+        shape: shape.clone(),
+        batch: *batch,
+    };
+    is_quotient.then(|| (inner, node.op.clone()))
 }
 
 /// The signs of a divisor and its magnitudes; one that is computed must be positive.
@@ -301,22 +247,32 @@ fn sign(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
     })
 }
 
-/// Mod. The rest by the magnitudes of a divisor has the sign of the divisor, or with 'fmod' that of the dividend.
+/// Mod. That of a quotient is found of its dividend.
 pub(super) fn modulo(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let divisor = call.required(1)?;
     let x = computed(call, builder, call.required(0)?, divisor)?;
+    let of_dividend = |builder: &mut Builder, x: &Value, by: &Value| rest(call, builder, x, by);
+    match rest_of(call, builder, &x, divisor, of_dividend)? {
+        Some(found) => Ok(found),
+        None => rest(call, builder, &x, divisor),
+    }
+}
+
+/// What is left of a division. The rest by the magnitudes of a divisor has the sign of the divisor, or with 'fmod' that
+/// of the dividend.
+fn rest(call: &Call, builder: &mut Builder, x: &Value, divisor: &Value) -> Result<Value, Fault> {
     let [of_divisor, size] = sign_and_size(call, divisor)?;
     if call.int("fmod", 0) == 0 {
-        let turned = two(call, builder, (Arithmetic::Mul, "turned"), &x, &of_divisor)?;
+        let turned = two(call, builder, (Arithmetic::Mul, "turned"), x, &of_divisor)?;
         let rest = Rest::of(call, builder, &turned, &size)?.rest;
         let rest = two(call, builder, (Arithmetic::Mul, "rest"), &rest, &of_divisor)?;
         if let Value::Constant(by) = divisor {
-            known_to_rest(builder, &x, &rest, &by.data.floats());
+            known_to_rest(builder, x, &rest, &by.data.floats());
         }
         return Ok(rest);
     }
-    let sign = sign(call, builder, &x)?;
-    let magnitude = two(call, builder, (Arithmetic::Mul, "magnitude"), &x, &sign)?;
+    let sign = sign(call, builder, x)?;
+    let magnitude = two(call, builder, (Arithmetic::Mul, "magnitude"), x, &sign)?;
     let rest = Rest::of(call, builder, &magnitude, &size)?.rest;
     // A divisor of more places repeats the sign.
     two(call, builder, (Arithmetic::Mul, "rest"), &rest, &sign)

@@ -187,10 +187,10 @@ fn most(line: &[(f32, f32)], threshold: f32) -> Option<f32> {
 }
 
 /// The rank of the largest finite float.
-const FINITE: i64 = f32::MAX.to_bits() as i64;
+pub(crate) const FINITE: i64 = f32::MAX.to_bits() as i64;
 
 /// The float of a rank: floats in their order, 0 at 0.
-fn float(rank: i64) -> f32 {
+pub(crate) fn float(rank: i64) -> f32 {
     let magnitude = f32::from_bits(rank.unsigned_abs() as u32);
     if rank < 0 { -magnitude } else { magnitude }
 }
