@@ -27,7 +27,7 @@ impl Changed {
             return Changed::default();
         };
         let each = step.outer * step.size * step.inner;
-        if each == 0 || exact.len() != found.len() || exact.len() % each != 0 {
+        if each == 0 || exact.len() != found.len() || !exact.len().is_multiple_of(each) {
             return Changed::default();
         }
         let items = exact.chunks_exact(each).zip(found.chunks_exact(each));
