@@ -130,3 +130,12 @@ def test_what_integers_are_not_made_of_is_refused(tmp_path):
     saved(tmp_path / "r.onnx", [node("ReduceL2", "x", "q", axes=[1]), CAST], x, {})
     with pytest.raises(tacit.CompileError, match="makes integers of what has places"):
         tacit.compile(tmp_path / "r.onnx")
+    resized = [
+        node("Unsqueeze", "x", "axis", "u"),
+        node("Resize", "u", "", "scales", "q", mode="linear"),
+        CAST,
+    ]
+    tensors = {"axis": np.int64([1]), "scales": np.float32([1, 1, 2])}
+    saved(tmp_path / "z.onnx", resized, x, tensors)
+    with pytest.raises(tacit.CompileError, match="makes integers of what has places"):
+        tacit.compile(tmp_path / "z.onnx")

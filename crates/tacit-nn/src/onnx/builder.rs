@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::call::{Call, Fault, Value, unsupported};
-use super::guarded::Limit;
+use super::counts::Limit;
 use super::kind::DataType;
 use super::proto::NodeProto;
+use super::quotient::Quotient;
 use super::steps::Step;
 use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 
@@ -62,12 +63,14 @@ pub(super) struct Builder {
     pub wholes: HashSet<ValueId>,
     /// Values that are what stands before the point of others, and these.
     pub truncated: HashMap<ValueId, ValueId>,
-    /// Values that are others over whole constants, and these two.
-    pub quotients: HashMap<ValueId, [Value; 2]>,
+    /// Values that are others over whole numbers.
+    pub quotients: HashMap<ValueId, Quotient>,
     /// Values that are means: of what, of how many rows, and how long these are.
     pub means: HashMap<ValueId, (ValueId, usize, usize)>,
     /// What values are made by of others and constants.
     pub steps: HashMap<ValueId, Step>,
+    /// The steps that limits of comparisons were searched for through so far, each element's counted.
+    pub searched: usize,
     /// What truths say of values.
     pub limits: HashMap<ValueId, Limit>,
     /// What the elements of rows have beyond their means, by these.

@@ -115,6 +115,12 @@ impl<'a> Call<'a> {
         self.inputs.get(i).copied().flatten()
     }
 
+    /// Whether its first output holds integers, as far as the types of the file say.
+    pub(super) fn makes_integers(&self) -> bool {
+        self.kind
+            .is_some_and(|kind| !kind.is_float() && !kind.is_bool())
+    }
+
     /// The name of input `i` in the file; empty of what stands in for one.
     fn input_name(&self, i: usize) -> &'a str {
         self.node.input.get(i).map_or("", String::as_str)

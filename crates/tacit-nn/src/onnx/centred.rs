@@ -17,6 +17,9 @@ pub(super) fn centred(
     [x, mean]: [ValueId; 2],
     out: &[usize],
 ) -> Result<Option<ValueId>, Fault> {
+    if !repeats_a_mean(builder, mean) {
+        return Ok(None);
+    }
     let (mean, row) = builder.moved_from(mean);
     let Some(&(rows, many, size)) = builder.means.get(&mean) else {
         return Ok(None);
@@ -44,6 +47,20 @@ pub(super) fn centred(
     builder.centred.insert(mean, centred);
     let mut c = Composer::new(call, builder);
     Ok(Some(c.moved("in place", centred, place, out.to_vec())?))
+}
+
+/// Whether a value may be made of means by moves alone.
+fn repeats_a_mean(builder: &Builder, mut id: ValueId) -> bool {
+    while let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) {
+        if builder.means.contains_key(&id) {
+            return true;
+        }
+        match node.op {
+            Op::Rearrange { .. } | Op::Concat { .. } => id = node.inputs[0],
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Where in rows of `size` each element of `x` is, if that is in the row whose mean stands beside it.

@@ -32,8 +32,11 @@ pub(super) fn arithmetic(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     let inputs = call.inputs.iter().map(|input| input.is_some_and(is_one));
     match beside_one(call.node, &inputs.collect::<Vec<_>>()) {
         Some(same) => Ok(call.required(same)?.clone()),
-        None if what == Arithmetic::Div => rounding::divided(call, builder),
-        None => of_inputs(call, builder, what),
+        None => match with_itself(call, what, call.required(0)?, call.required(1)?) {
+            Some(constant) => Ok(Value::Constant(constant)),
+            None if what == Arithmetic::Div => rounding::divided(call, builder),
+            None => of_inputs(call, builder, what),
+        },
     }
 }
 
@@ -86,15 +89,15 @@ pub(super) fn of_inputs(
             };
             with_constant(call, builder, what, x, [1, 0])
         }
-        (a, b) => match with_itself(call, what, a, b) {
-            Some(constant) => Ok(Value::Constant(constant)),
-            None => of_two(call, builder, what),
-        },
+        _ => of_two(call, builder, what),
     }
 }
 
 /// `x - x` and `x / x`: how converters write zeros and ones of a batch's shape.
 fn with_itself(call: &Call, what: Arithmetic, a: &Value, b: &Value) -> Option<Constant> {
+    if call.node.input.first() != call.node.input.get(1) {
+        return None;
+    }
     let (
         Value::Secret { id, shape, batch },
         Value::Secret {

@@ -5,14 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::builder::Builder;
-use super::call::{Call, Fault, Value};
-use super::compare::is_whole;
 use super::makers::Makers;
-use super::nary::on;
 use super::proto::data_type::FLOAT;
 use super::proto::{GraphProto, NodeProto, TensorProto};
-use crate::graph::{Op, ValueId};
 
 /// The most choices of a file that are looked at.
 const MOST: usize = 256;
@@ -62,7 +57,8 @@ pub(super) fn write(graph: &mut GraphProto) {
     if found.is_empty() {
         return;
     }
-    let one = "1 of what is guarded".to_string();
+    let names = names(graph);
+    let one = fresh(&names, "1 of what is guarded");
     graph.initializer.push(TensorProto {
         name: one.clone(),
         data_type: FLOAT,
@@ -70,7 +66,7 @@ pub(super) fn write(graph: &mut GraphProto) {
         ..TensorProto::default()
     });
     for (count, guarded) in found.into_iter().enumerate() {
-        let name = format!("guarded {count}");
+        let name = fresh(&names, &format!("guarded {count}"));
         let argument = &mut graph.node[guarded.node].input[guarded.input];
         let given = std::mem::replace(argument, name.clone());
         let [taken, other] = match guarded.holds {
@@ -86,8 +82,40 @@ pub(super) fn write(graph: &mut GraphProto) {
     }
 }
 
+/// The names of all values of a graph.
+fn names(graph: &GraphProto) -> HashSet<String> {
+    let nodes = graph.node.iter();
+    let made = nodes.flat_map(|node| node.input.iter().chain(&node.output));
+    let given = graph.input.iter().map(|input| &input.name);
+    let tensors = graph.initializer.iter().map(|tensor| &tensor.name);
+    made.chain(given).chain(tensors).cloned().collect()
+}
+
+/// A name like this one that no value has.
+fn fresh(names: &HashSet<String>, name: &str) -> String {
+    let mut fresh = name.to_string();
+    while names.contains(&fresh) {
+        fresh.push('\'');
+    }
+    fresh
+}
+
+/// The values that are made of the numbers of inputs, their shapes aside.
+fn computed(graph: &GraphProto) -> HashSet<&str> {
+    let tensors: HashSet<&str> = graph.initializer.iter().map(|t| &t.name[..]).collect();
+    let inputs = graph.input.iter().map(|input| &input.name[..]);
+    let mut computed: HashSet<&str> = inputs.filter(|name| !tensors.contains(name)).collect();
+    for node in &graph.node {
+        let of_shape = is(node, "Shape") || is(node, "Size");
+        if !of_shape && node.input.iter().any(|name| computed.contains(&name[..])) {
+            computed.extend(node.output.iter().map(String::as_str));
+        }
+    }
+    computed
+}
+
 fn found(graph: &GraphProto) -> Vec<Guarded> {
-    let (makers, uses) = (Makers::of(graph), Uses::of(graph));
+    let (makers, uses, computed) = (Makers::of(graph), Uses::of(graph), computed(graph));
     let mut taken = HashSet::new();
     let mut all = Vec::new();
     let choices = graph.node.iter().enumerate();
@@ -103,6 +131,9 @@ fn found(graph: &GraphProto) -> Vec<Guarded> {
                     continue;
                 };
                 let argument = &graph.node[node].input[input];
+                if !computed.contains(&argument[..]) {
+                    continue;
+                }
                 let of = root(&makers, argument);
                 if subjects
                     .iter()
@@ -265,122 +296,4 @@ fn same(makers: &Makers, a: &str, b: &str, pairs: &mut usize) -> bool {
         && single
         && one.input.len() == other.input.len()
         && inputs.all(|(a, b)| same(makers, a, b, pairs))
-}
-
-/// A truth of a value: that it is above a number, or is one.
-#[derive(Clone, Copy)]
-pub(super) enum Limit {
-    Above(ValueId, f32),
-    Is(ValueId, f32),
-}
-
-/// Notes what a comparison says of the value that it compares with one number.
-pub(super) fn note(call: &Call, builder: &mut Builder, truth: &Value) {
-    let (Some(a), Some(b), Value::Secret { id: truth, .. }) = (call.input(0), call.input(1), truth)
-    else {
-        return;
-    };
-    let one = |value: &Value| match value {
-        Value::Constant(number) if number.data.len() == 1 => Some(number.data.floats()[0]),
-        _ => None,
-    };
-    let limit = match (&call.node.op_type[..], a, b) {
-        ("Greater", Value::Secret { id, .. }, b) => one(b).map(|v| Limit::Above(*id, v)),
-        ("Less", a, Value::Secret { id, .. }) => one(a).map(|v| Limit::Above(*id, v)),
-        ("Equal", Value::Secret { id, .. }, b) => one(b).map(|v| Limit::Is(*id, v)),
-        ("Equal", a, Value::Secret { id, .. }) => one(a).map(|v| Limit::Is(*id, v)),
-        _ => None,
-    };
-    builder.limits.extend(limit.map(|limit| (*truth, limit)));
-}
-
-/// Where of whole numbers and 1, if it takes 1 in place of those below: the larger of the two, which is 1 or more by the
-/// way it is made.
-pub(super) fn from_one(
-    call: &Call,
-    builder: &mut Builder,
-    [condition, x, y]: [&Value; 3],
-) -> Result<Option<Value>, Fault> {
-    let Value::Secret { id: truth, .. } = condition else {
-        return Ok(None);
-    };
-    let is_one = |value: &Value| matches!(value, Value::Constant(c) if c.is_one());
-    let count = match (builder.limits.get(truth), x, y) {
-        (Some(&Limit::Above(of, v)), Value::Secret { id, .. }, y)
-            if of == *id && is_one(y) && (0.0..1.0).contains(&v) =>
-        {
-            x
-        }
-        (Some(&Limit::Is(of, 0.0)), x, Value::Secret { id, .. })
-            if of == *id && is_one(x) && is_count(builder, of) =>
-        {
-            y
-        }
-        _ => return Ok(None),
-    };
-    if !is_whole(builder, count) || !alike(condition, count) {
-        return Ok(None);
-    }
-    Ok(Some(at_least_one(call, builder, count)?))
-}
-
-/// The larger of whole numbers and 1.
-fn at_least_one(call: &Call, builder: &mut Builder, count: &Value) -> Result<Value, Fault> {
-    on(call, builder, count, |c, x| {
-        let less = c.affine("less 1", x, 1.0, -1.0)?;
-        let more = c.each("more than 1", Op::Relu, &[less])?;
-        c.affine("from 1 on", more, 1.0, 1.0)
-    })
-}
-
-/// The sum of counts by which these are divided, as votes are, from 1 on: if it were 0, so were they, and 0 / 0 is no
-/// number.
-pub(super) fn of_counts(
-    call: &Call,
-    builder: &mut Builder,
-    counts: &Value,
-    sum: &Value,
-) -> Result<Option<Value>, Fault> {
-    let (Value::Secret { id: of, .. }, Value::Secret { id, .. }) = (counts, sum) else {
-        return Ok(None);
-    };
-    let ((of, _), (total, _)) = (builder.moved_from(*of), builder.moved_from(*id));
-    let node = total.checked_sub(1).map(|node| &builder.nodes[node]);
-    let own = node.is_some_and(|node| {
-        matches!(node.op, Op::SumPool(_)) && builder.moved_from(node.inputs[0]).0 == of
-    });
-    if !own || !is_count(builder, of) {
-        return Ok(None);
-    }
-    Ok(Some(at_least_one(call, builder, sum)?))
-}
-
-/// Whether a value counts truths, by the way it is made.
-fn is_count(builder: &Builder, id: ValueId) -> bool {
-    let (mut open, mut seen) = (vec![id], HashSet::new());
-    while let Some(id) = open.pop() {
-        if !seen.insert(id) || builder.truths.contains(&id) {
-            continue;
-        }
-        let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) else {
-            return false;
-        };
-        match node.op {
-            Op::NonNegative => continue,
-            Op::Rearrange { fill: 0.0, .. } | Op::Concat { .. } | Op::SumPool(_) => {}
-            Op::Add | Op::Mul | Op::MatMul(_) | Op::MaxPool(_) => {}
-            _ => return false,
-        }
-        open.extend(&node.inputs);
-    }
-    true
-}
-
-/// Whether two values have their elements at the same places.
-fn alike(a: &Value, b: &Value) -> bool {
-    let place = |value: &Value| match value {
-        Value::Secret { shape, batch, .. } => Some((shape.clone(), *batch)),
-        _ => None,
-    };
-    place(a) == place(b)
 }

@@ -16,6 +16,7 @@ mod compare;
 mod compose;
 mod constant;
 mod conv;
+mod counts;
 mod einsum;
 mod element;
 mod empty;
@@ -289,6 +290,7 @@ fn read(
     nested::name_captures(&mut graph)?;
     lowest::write(&mut graph);
     row_by_row::write(&mut graph);
+    sorted::sort(&mut graph);
     guarded::write(&mut graph);
     sorted::sort(&mut graph);
     negative_index::take_plain(&mut graph);

@@ -116,7 +116,7 @@ pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<V
         let constant = match input {
             Value::Secret { id, shape, batch } => {
                 let chosen = Chosen::of(builder, *id)?;
-                let made = numbers_as(builder.truths.contains(id), &chosen.numbers);
+                let made = numbers_as(call, builder.truths.contains(id), &chosen.numbers);
                 let here = (&chosen.marks, &chosen.rows, shape, *batch);
                 match &all {
                     Some((first, of, at)) if (&first.marks, &first.rows, *of, *at) != here => {
@@ -127,7 +127,7 @@ pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<V
                 made
             }
             Value::Constant(one) if one.data.len() == 1 => {
-                numbers_as(one.kind.is_bool(), &one.data.floats())
+                numbers_as(call, one.kind.is_bool(), &one.data.floats())
             }
             _ => return None,
         };
@@ -162,15 +162,24 @@ fn takes_numbers(call: &Call) -> bool {
     call.node.output.len() == 1 && !is_table(call.node) && is_by_element(call) && !NOT.contains(&op)
 }
 
-/// Numbers as a constant, of truths as such.
-fn numbers_as(truths: bool, numbers: &[f32]) -> Constant {
-    match truths {
-        false => Constant::floats(vec![numbers.len()], numbers.to_vec()),
-        true => Constant {
-            shape: vec![numbers.len()],
+/// Numbers as a constant: of truths as such, and whole ones of which a node makes integers as integers.
+fn numbers_as(call: &Call, truths: bool, numbers: &[f32]) -> Constant {
+    let shape = vec![numbers.len()];
+    let whole = |v: &f32| v.fract() == 0.0 && v.abs() < (1 << 24) as f32;
+    if truths {
+        return Constant {
+            shape,
             kind: DataType::Bool,
             data: Data::Int(numbers.iter().map(|&v| i64::from(v != 0.0)).collect()),
+        };
+    }
+    match call.makes_integers() && numbers.iter().all(whole) {
+        true => Constant {
+            shape,
+            kind: DataType::Signed(64),
+            data: Data::Int(numbers.iter().map(|&v| v as i64).collect()),
         },
+        false => Constant::floats(shape, numbers.to_vec()),
     }
 }
 

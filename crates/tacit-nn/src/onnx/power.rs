@@ -43,7 +43,7 @@ fn by_constants(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (_, shape, batch) = call.secret_at(0)?;
     let (given, exponents) = call.weights(1)?;
     let exponents: Vec<f32> = exponents.iter().map(|&e| as_half(e)).collect();
-    if is_integer(call) && exponents.iter().any(|e| *e < 0.0 || e.fract() != 0.0) {
+    if call.makes_integers() && exponents.iter().any(|e| *e < 0.0 || e.fract() != 0.0) {
         return unsupported(
             "it makes integers by a negative exponent, or a fraction: cast to float before",
         );
@@ -108,17 +108,12 @@ fn by_exponential(call: &Call, builder: &mut Builder, exponents: &Value) -> Resu
     exponential(call, builder, &inner)
 }
 
-/// Whether a power is an integer.
-fn is_integer(call: &Call) -> bool {
-    call.kind.is_some_and(|kind| !kind.is_float())
-}
-
 /// The exponential of what a power's logarithm is. Of integers that is next to a whole number, or, of a negative
 /// exponent, at most a half, of which nothing is left.
 fn exponential(call: &Call, builder: &mut Builder, logarithm: &Value) -> Result<Value, Fault> {
     on(call, builder, logarithm, |c, x| {
         let power = c.each("power", exp_of(ANY), &[x])?;
-        if !is_integer(call) {
+        if !call.makes_integers() {
             return Ok(power);
         }
         let beside = c.affine("beside", power, 1.0, 0.25)?;

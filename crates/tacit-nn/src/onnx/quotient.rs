@@ -11,7 +11,7 @@ use super::constant::Constant;
 use super::element::{Arithmetic, two};
 use super::nary::on;
 use super::reduce::sum;
-use crate::graph::len;
+use crate::graph::{ValueId, len};
 
 /// Beyond it float32 has no whole number of every size, and no dividend is exact.
 const MOST: f64 = (1 << 24) as f64;
@@ -25,6 +25,65 @@ pub(super) fn is_by_whole(builder: &Builder, x: &Value, by: &Value) -> bool {
     whole(by) && (matches!(by, Value::Constant(_)) || whole(x))
 }
 
+/// A value that is another over whole numbers.
+#[derive(Clone)]
+pub(super) struct Quotient {
+    /// The other, whose elements lie as those of the value.
+    pub dividend: ValueId,
+    pub by: Value,
+    /// The item shape and the place of the batch that the value had, which the numbers fit.
+    shape: Vec<usize>,
+    batch: usize,
+}
+
+impl Quotient {
+    /// The one number that it is divided by.
+    pub(super) fn number(&self) -> Option<f32> {
+        match &self.by {
+            Value::Constant(by) if by.data.len() == 1 => Some(by.data.floats()[0]),
+            _ => None,
+        }
+    }
+}
+
+/// Notes that a value is a quotient of a computed value, which may be stretched, unless it is known to be one.
+pub(super) fn note_quotient(
+    call: &Call,
+    builder: &mut Builder,
+    quotient: &Value,
+    [x, by]: [&Value; 2],
+) -> Result<(), Fault> {
+    let (
+        Value::Secret { id, shape, batch },
+        Value::Secret {
+            id: x, shape: of, ..
+        },
+    ) = (quotient, x)
+    else {
+        return Ok(());
+    };
+    let quotient = Quotient {
+        dividend: Composer::new(call, builder).stretched(*x, of, shape)?,
+        by: by.clone(),
+        shape: shape.clone(),
+        batch: *batch,
+    };
+    builder.quotients.entry(*id).or_insert(quotient);
+    Ok(())
+}
+
+/// A value in the shape of another.
+fn like(value: &Value, id: ValueId) -> Value {
+    match value {
+        Value::Secret { shape, batch, .. } => Value::Secret {
+            id,
+            shape: shape.clone(),
+            batch: *batch,
+        },
+        other => other.clone(),
+    }
+}
+
 /// What a value is over which whole numbers, if it is such a quotient or a mean.
 pub(super) fn quotient_of(
     call: &Call,
@@ -34,27 +93,19 @@ pub(super) fn quotient_of(
     let Value::Secret { id, shape, batch } = value else {
         return Ok(None);
     };
-    let like = |id| Value::Secret {
-        id,
-        shape: shape.clone(),
-        batch: *batch,
-    };
     if let Some(&(x, rows, size)) = builder.means.get(id) {
         let sum = sum(&mut Composer::new(call, builder), x, rows, size)?;
-        return Ok(Some([like(sum), number(size as f32)]));
+        return Ok(Some([like(value, sum), number(size as f32)]));
     }
-    let Some([x, by]) = builder.quotients.get(id) else {
+    let Some(quotient) = builder.quotients.get(id) else {
         return Ok(None);
     };
-    Ok(match (x, by) {
-        _ if builder.shape(*id) == *shape => Some([x.clone(), by.clone()]),
-        // In another shape, each element is still that of the dividend over the one number.
-        (Value::Secret { id: x, .. }, Value::Constant(one))
-            if one.data.len() == 1 && builder.len(*x) == len(shape) =>
-        {
-            Some([like(*x), number(one.data.floats()[0])])
-        }
-        _ => None,
+    let dividend = like(value, quotient.dividend);
+    let is_as_made = (&quotient.shape, quotient.batch) == (shape, *batch);
+    // In another shape, each element is still that of the dividend over the one number.
+    Ok(match quotient.number() {
+        Some(by) => Some([dividend, number(by)]),
+        None => is_as_made.then(|| [dividend, quotient.by.clone()]),
     })
 }
 
@@ -63,44 +114,56 @@ pub(super) fn number(v: f32) -> Value {
     Value::Constant(Constant::floats(vec![], vec![v]))
 }
 
+/// The largest denominator of a fraction that a limit is taken for.
+const DENOMINATOR: u16 = 1000;
+
+/// A limit as a fraction of the least denominator that float32 does not tell from it.
+fn fraction(limit: f32) -> Option<[f32; 2]> {
+    (1..=DENOMINATOR).find_map(|of| {
+        let of = f32::from(of);
+        let parts = (limit * of).round();
+        (parts / of == limit && parts.abs() < MOST as f32).then_some([parts, of])
+    })
+}
+
 /// A value in place of its quotient by computed numbers, which are positive, and a constant times these in place of the
-/// constant that the quotient is compared with: the quotient is rounded, and may be on either side.
+/// constant that the quotient is compared with: the quotient is rounded, and may be on either side. A limit that is a
+/// fraction is one of so many parts of the numbers.
 pub(super) fn undivided(
     call: &Call,
     builder: &mut Builder,
     quotient: &Value,
     other: &Value,
 ) -> Result<Option<[Value; 2]>, Fault> {
-    let (Value::Secret { id, shape, .. }, Value::Constant(_)) = (quotient, other) else {
+    let Value::Constant(limit) = other else {
         return Ok(None);
     };
-    let Some([x, by @ Value::Secret { .. }]) = builder.quotients.get(id).cloned() else {
+    let Some([x, by @ Value::Secret { .. }]) = quotient_of(call, builder, quotient)? else {
         return Ok(None);
     };
-    if !matches!(&x, Value::Secret { shape: of, .. } if of == shape) {
-        return Ok(None);
+    let times = |builder: &mut Builder, part: &str, x: &Value, factor: &Value| {
+        two(call, builder, (Arithmetic::Mul, part), x, factor)
+    };
+    let numbers = limit.data.floats();
+    if let [limit] = numbers[..]
+        && let Some([parts, of]) = fraction(limit)
+    {
+        let x = times(builder, "all parts", &x, &number(of))?;
+        return Ok(Some([
+            x,
+            times(builder, "so many parts", &by, &number(parts))?,
+        ]));
     }
-    let times = two(
-        call,
-        builder,
-        (Arithmetic::Mul, "so many times"),
-        &by,
-        other,
-    )?;
-    Ok(Some([x, times]))
+    Ok(Some([x, times(builder, "so many times", &by, other)?]))
 }
 
 /// What a value is over which one number, if it is such a quotient by a constant.
 fn by_number(builder: &Builder, value: &Value) -> Option<(Value, f32)> {
-    let Value::Secret { id, shape, .. } = value else {
+    let Value::Secret { id, .. } = value else {
         return None;
     };
-    match builder.quotients.get(id)? {
-        [x, Value::Constant(by)] if by.data.len() == 1 && builder.len(*id) == len(shape) => {
-            Some((x.clone(), by.data.floats()[0]))
-        }
-        _ => None,
-    }
+    let quotient = builder.quotients.get(id)?;
+    Some((like(value, quotient.dividend), quotient.number()?))
 }
 
 /// Whether a number is a whole one that float32 has.
@@ -108,17 +171,18 @@ fn is_exact(v: f64) -> bool {
     v.fract() == 0.0 && v.abs() < MOST
 }
 
-/// Notes that a value is a quotient, in the shape that it has.
-fn note(builder: &mut Builder, quotient: &Value, dividend: &Value, by: f32) {
-    if let (Value::Secret { id, shape, batch }, Value::Secret { id: of, .. }) = (quotient, dividend)
+/// Notes that a value is a quotient by one number, if its elements lie as those of the dividend.
+fn note(builder: &mut Builder, made: &Value, dividend: &Value, by: f32) {
+    if let (Value::Secret { id, shape, batch }, Value::Secret { id: of, .. }) = (made, dividend)
         && builder.len(*of) == len(shape)
     {
-        let dividend = Value::Secret {
-            id: *of,
+        let quotient = Quotient {
+            dividend: *of,
+            by: number(by),
             shape: shape.clone(),
             batch: *batch,
         };
-        builder.quotients.insert(*id, [dividend, number(by)]);
+        builder.quotients.insert(*id, quotient);
     }
 }
 
@@ -167,6 +231,14 @@ pub(super) fn with_whole(
         return Ok(());
     }
     let (a, b) = (call.required(0)?, call.required(1)?);
+    let place = |value: &Value| match value {
+        Value::Secret { shape, batch, .. } => Some((shape.clone(), *batch)),
+        _ => None,
+    };
+    // Of a stretched quotient nothing is noted.
+    let whole = |builder: &Builder, quotient: &Value, whole: &Value| {
+        place(quotient) == place(made) && is_whole(builder, whole)
+    };
     let times = |builder: &mut Builder, whole: &Value, by| {
         two(
             call,
@@ -177,12 +249,12 @@ pub(super) fn with_whole(
         )
     };
     let (dividend, by) = if let Some((x, by)) = by_number(builder, a)
-        && is_whole(builder, b)
+        && whole(builder, a, b)
     {
         let whole = times(builder, b, by)?;
         (two(call, builder, (what, "dividend"), &x, &whole)?, by)
     } else if let Some((x, by)) = by_number(builder, b)
-        && is_whole(builder, a)
+        && whole(builder, b, a)
     {
         let whole = times(builder, a, by)?;
         (two(call, builder, (what, "dividend"), &whole, &x)?, by)
@@ -216,14 +288,6 @@ pub(super) fn rest_of(
     let made = on(call, builder, &rest, |c, x| {
         c.affine("of the quotient", x, 1.0 / of, 0.0)
     })?;
-    let made = match (&made, x) {
-        (Value::Secret { id, .. }, Value::Secret { shape, batch, .. }) => Value::Secret {
-            id: *id,
-            shape: shape.clone(),
-            batch: *batch,
-        },
-        _ => made,
-    };
     note(builder, &made, &rest, of);
     Ok(Some(made))
 }

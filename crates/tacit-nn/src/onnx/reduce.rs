@@ -87,7 +87,7 @@ pub(super) fn reduced(call: &Call, builder: &mut Builder) -> Result<Value, Fault
             .collect(),
     };
     let op = call.node.op_type.as_str();
-    let integers = call.kind.is_some_and(|kind| !kind.is_float());
+    let integers = call.makes_integers();
     if integers && ["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"].contains(&op) {
         return unsupported("it makes integers of what has places after the point");
     }

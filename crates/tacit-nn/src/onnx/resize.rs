@@ -26,6 +26,9 @@ struct Axis {
 /// Resize and Upsample of a computed value.
 pub(super) fn resize(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
+    if call.makes_integers() && call.text("mode", "nearest") != "nearest" {
+        return unsupported("it makes integers of what has places after the point");
+    }
     let rank = shape.len() + usize::from(!call.whole);
     let axes = resized_axes(call, rank)?;
     let all = sizes(call, &axes, shape)?;

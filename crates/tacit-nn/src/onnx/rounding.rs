@@ -7,11 +7,11 @@ use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compare::{compare, is_whole};
 use super::constant::Constant;
+use super::counts::{note, of_counts};
 use super::element::{Arithmetic, of_inputs, two};
-use super::guarded::{self, note};
 use super::kind::DataType;
 use super::nary::on;
-use super::quotient::{is_by_whole, number, quotient_of, rest_of, undivided};
+use super::quotient::{is_by_whole, note_quotient, number, quotient_of, rest_of, undivided};
 use crate::graph::{Op, Whole};
 
 /// Div: of integers the quotient without what stands after its point, else the quotient.
@@ -20,7 +20,7 @@ pub(super) fn divided(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     if is_of_integers(call) {
         return toward_0(call, builder, x, by);
     }
-    let counted = guarded::of_counts(call, builder, x, by)?;
+    let counted = of_counts(call, builder, x, by)?;
     let quotient = match &counted {
         None => of_inputs(call, builder, Arithmetic::Div)?,
         Some(sum) => {
@@ -34,12 +34,9 @@ pub(super) fn divided(call: &Call, builder: &mut Builder) -> Result<Value, Fault
             of_inputs(&call, builder, Arithmetic::Div)?
         }
     };
-    if let Value::Secret { id, .. } = &quotient
-        && is_by_whole(builder, x, by)
-    {
-        // Of a quotient it is one of more already.
-        let of = [x.clone(), by.clone()];
-        builder.quotients.entry(*id).or_insert(of);
+    if is_by_whole(builder, x, by) {
+        let x = computed(call, builder, x, by)?;
+        note_quotient(call, builder, &quotient, [&x, by])?;
     }
     Ok(quotient)
 }
@@ -89,7 +86,10 @@ fn rounded_of(call: &Call, builder: &mut Builder, op: &str, x: &Value) -> Result
     if is_whole(builder, x) {
         return Ok(x.clone());
     }
-    if let Some((inner, bounds)) = clipped(builder, x) {
+    let round = if op == "Ceil" { f32::ceil } else { f32::floor };
+    if op != "Round"
+        && let Some((inner, bounds)) = clipped(builder, x, round)
+    {
         let made = rounded_of(call, builder, op, &inner)?;
         return on(call, builder, &made, |c, x| c.each("within", bounds, &[x]));
     }
@@ -117,7 +117,7 @@ fn rounded_of(call: &Call, builder: &mut Builder, op: &str, x: &Value) -> Result
 
 /// The whole number that is left of a value without what stands after its point.
 pub(super) fn truncated(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value, Fault> {
-    if let Some((inner, bounds)) = clipped(builder, x) {
+    if let Some((inner, bounds)) = clipped(builder, x, f32::trunc) {
         let made = truncated(call, builder, &inner)?;
         return on(call, builder, &made, |c, x| c.each("within", bounds, &[x]));
     }
@@ -135,18 +135,20 @@ pub(super) fn truncated(call: &Call, builder: &mut Builder, x: &Value) -> Result
     })
 }
 
-/// A quotient that is held within whole bounds, and these: what is rounded of it is within them as well.
-fn clipped(builder: &Builder, x: &Value) -> Option<(Value, Op)> {
+/// A quotient that is held within bounds, and these, rounded as it is to be: what is rounded of it is within them.
+fn clipped(builder: &Builder, x: &Value, round: fn(f32) -> f32) -> Option<(Value, Op)> {
     let Value::Secret { id, shape, batch } = x else {
         return None;
     };
     let node = &builder.nodes[id.checked_sub(1)?];
-    let whole = |bound: Option<f32>| bound.is_none_or(|v| v.fract() == 0.0);
-    match node.op {
-        Op::Relu => {}
-        Op::Clip { low, high } if whole(low) && whole(high) => {}
+    let bounds = match node.op {
+        Op::Relu => Op::Relu,
+        Op::Clip { low, high } => Op::Clip {
+            low: low.map(round),
+            high: high.map(round),
+        },
         _ => return None,
-    }
+    };
     let id = node.inputs[0];
     let is_quotient = builder.quotients.contains_key(&id) || builder.means.contains_key(&id);
     let inner = Value::Secret {
@@ -154,7 +156,7 @@ fn clipped(builder: &Builder, x: &Value) -> Option<(Value, Op)> {
         shape: shape.clone(),
         batch: *batch,
     };
-    is_quotient.then(|| (inner, node.op.clone()))
+    is_quotient.then_some((inner, bounds))
 }
 
 /// The signs of a divisor and its magnitudes; one that is computed must be positive.

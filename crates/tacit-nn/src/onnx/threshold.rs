@@ -19,16 +19,19 @@ use crate::graph::{FILL, Op, ValueId, Weights, len};
 use crate::index::broadcast;
 use crate::optimise::{FINITE, float};
 
-/// The most elements whose limits are searched for.
+/// The most elements whose limits are searched for, and the most steps to each.
 const MOST: usize = 1 << 17;
+const MOST_STEPS: usize = 32;
+/// The most steps of all elements of a model through which limits are searched for.
+const MOST_SEARCHED: usize = 1 << 21;
 
 /// Limits so near to a multiple of this are taken for it: numbers of tables are such multiples, and floats next to one
 /// are not told from it in shares.
 const GRID: f32 = 1.0 / 1024.0;
 const NEAR: f32 = 1.0 / (1 << 20) as f32;
 
-/// How far beyond a multiple a limit is set that leaves it out where others hold theirs.
-const BESIDE: f32 = 1.0 / (1 << 15) as f32;
+/// What shares hardly tell apart: a limit is no farther from a multiple that leads to the number it is of.
+const UNTOLD: f32 = 1.0 / (1 << 16) as f32;
 
 /// The step that makes a value, a quotient's or a mean's division among them.
 fn step(call: &Call, builder: &mut Builder, id: ValueId) -> Result<Option<Step>, Fault> {
@@ -48,14 +51,8 @@ fn step(call: &Call, builder: &mut Builder, id: ValueId) -> Result<Option<Step>,
     if let Some(step) = builder.steps.get(&id) {
         return Ok(Some(step.clone()));
     }
-    Ok(match builder.quotients.get(&id) {
-        Some([Value::Secret { id: x, .. }, Value::Constant(by)])
-            if by.data.len() == 1 && builder.len(*x) == builder.len(id) =>
-        {
-            Some(over(*x, by.data.floats()[0]))
-        }
-        _ => None,
-    })
+    Ok((builder.quotients.get(&id))
+        .and_then(|quotient| Some(over(quotient.dividend, quotient.number()?))))
 }
 
 /// Where numbers begin to be beyond a limit: from this one on, or above it.
@@ -94,8 +91,9 @@ fn limit(of: impl Fn(f32) -> f32, to: f32, strictly: bool) -> Limit {
     }
     let first = float(high);
     let plain = (first / GRID).round() * GRID;
+    let apart = (plain - first).abs();
     let is_near =
-        (plain - first).abs() <= NEAR * first.abs() || (of(plain) - to).abs() <= NEAR * to.abs();
+        apart <= NEAR * first.abs() || apart <= UNTOLD && (of(plain) - to).abs() <= NEAR * to.abs();
     match is_near && plain.is_finite() {
         true if holds(plain) => Limit::From(plain),
         true => Limit::Above(plain),
@@ -123,6 +121,9 @@ impl Scaled {
         let mut steps: Vec<Vec<One>> = vec![vec![]; places.len()];
         let mut at = id;
         loop {
+            if steps.first().is_some_and(|steps| steps.len() > MOST_STEPS) {
+                return Ok(None);
+            }
             if let Some(step) = step(call, builder, at)? {
                 let each = steps.iter_mut().zip(&places);
                 each.for_each(|(steps, &place)| steps.push(step.at(place as usize)));
@@ -215,6 +216,10 @@ pub(super) fn found(call: &Call, builder: &mut Builder) -> Result<Option<Value>,
     let Some(direction) = scaled.direction() else {
         return Ok(None);
     };
+    builder.searched += n * scaled.steps.first().map_or(0, Vec::len);
+    if builder.searched > MOST_SEARCHED {
+        return Ok(None);
+    }
     let of = |e: usize| fixed.numbers[e / fixed.inner % fixed.numbers.len()];
     let of: Vec<f32> = (0..n).map(of).collect();
     let root = Composer::new(call, builder).moved(
@@ -273,6 +278,9 @@ pub(super) fn less(
         return unsupported("it compares what exists only in the clear, at the end of the model");
     };
     let numbers = constant.data.floats();
+    if let Some(number) = numbers.iter().find(|number| !number.is_finite()) {
+        return unsupported(format!("it compares with {number}"));
+    }
     let fixed = Stretched::new(&constant.shape, &numbers, shape, *batch)?;
     let number = |e: usize| fixed.numbers[e / fixed.inner % fixed.numbers.len()];
     let numbers: Weights = (0..len(&fixed.out)).map(number).collect();
@@ -286,7 +294,7 @@ pub(super) fn less(
     })
 }
 
-/// 1 where a value times the direction is beyond its limits, else 0.
+/// 1 where a value times the direction is beyond its limits, else 0: of those that a limit leaves out by their own sign.
 fn side(
     call: &Call,
     builder: &mut Builder,
@@ -294,31 +302,48 @@ fn side(
     direction: f32,
     limits: &[Limit],
 ) -> Result<Value, Fault> {
-    let leave_out = limits
-        .iter()
-        .filter(|limit| matches!(limit, Limit::Above(_)));
-    let leave_out = 2 * leave_out.count() > limits.len();
-    let number = |limit: &Limit| match (leave_out, *limit) {
-        (false, Limit::From(v)) | (true, Limit::Above(v)) => v,
-        (false, Limit::Above(v)) => v + BESIDE,
-        (true, Limit::From(v)) => (v - BESIDE).min(v.next_down()),
-    };
-    let numbers: Weights = limits
-        .iter()
-        .map(|limit| direction * number(limit))
-        .collect();
     on(call, builder, x, |c, x| {
-        // What is not more is on the other side, or just there.
-        let rest = match (direction > 0.0) == leave_out {
-            true => below(c, x, numbers)?,
-            false => above(c, x, numbers)?,
-        };
-        let side = c.each("side", Op::NonNegative, &[rest])?;
-        match leave_out {
-            true => tables::not(c, side),
-            false => Ok(side),
+        let (without, with): (Vec<usize>, Vec<usize>) =
+            (0..limits.len()).partition(|&e| matches!(limits[e], Limit::Above(_)));
+        if without.is_empty() || with.is_empty() {
+            return signs(c, x, direction, limits);
         }
+        let name = c.name.clone();
+        let mut parts = Vec::new();
+        for (part, places) in [("with", &with), ("without", &without)] {
+            c.name = format!("{name}.{part}");
+            let index = places.iter().map(|&e| e as u32).collect();
+            let own = c.moved("numbers", x, index, vec![places.len()])?;
+            let of: Vec<Limit> = places.iter().map(|&e| limits[e]).collect();
+            parts.push(signs(c, own, direction, &of)?);
+        }
+        c.name = name;
+        let shape = c.builder.shape(x);
+        let all = c.node("sides", Op::Concat { outer: 1 }, &parts, vec![limits.len()])?;
+        let mut index = vec![0; limits.len()];
+        let places = with.iter().chain(&without).enumerate();
+        places.for_each(|(at, &e)| index[e] = at as u32);
+        c.moved("in place", all, index, shape)
     })
+}
+
+/// 1 where a value times the direction is beyond limits of one kind, else 0.
+fn signs(c: &mut Composer, x: ValueId, direction: f32, limits: &[Limit]) -> Result<ValueId, Fault> {
+    let leave_out = matches!(limits.first(), Some(Limit::Above(_)));
+    let number = |limit: &Limit| match *limit {
+        Limit::From(v) | Limit::Above(v) => direction * v,
+    };
+    let numbers: Weights = limits.iter().map(number).collect();
+    // What is not more is on the other side, or just there.
+    let rest = match (direction > 0.0) == leave_out {
+        true => below(c, x, numbers)?,
+        false => above(c, x, numbers)?,
+    };
+    let side = c.each("side", Op::NonNegative, &[rest])?;
+    match leave_out {
+        true => tables::not(c, side),
+        false => Ok(side),
+    }
 }
 
 #[cfg(test)]

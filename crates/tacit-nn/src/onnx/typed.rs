@@ -1,7 +1,7 @@
 //! The data types of a file's values. Shares are fixed-point numbers whatever they stand for; what integers make of
 //! each other is told from what floats make by the types that the standard derives.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::kind::DataType;
 use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
@@ -9,9 +9,7 @@ use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 /// The types of values, by their names; of some none is known.
 #[derive(Default)]
 pub(super) struct Types<'a> {
-    known: HashMap<&'a str, DataType>,
-    /// Names that stand for values of different types in graphs beside each other.
-    unclear: HashSet<&'a str>,
+    known: HashMap<&'a str, Option<DataType>>,
 }
 
 impl<'a> Types<'a> {
@@ -24,7 +22,7 @@ impl<'a> Types<'a> {
 
     /// The type of a value.
     pub(super) fn get(&self, name: &str) -> Option<DataType> {
-        self.known.get(name).copied()
+        self.known.get(name).copied().flatten()
     }
 
     /// The types of a graph's outputs; its inputs have those of the file, or these.
@@ -51,17 +49,11 @@ impl<'a> Types<'a> {
         outputs.map(|output| self.get(&output.name)).collect()
     }
 
+    /// Notes the type of a name, none where it stands for values of different types in graphs beside each other.
     fn note(&mut self, name: &'a str, kind: Option<DataType>) {
-        let Some(kind) = kind.filter(|_| !name.is_empty() && !self.unclear.contains(name)) else {
-            return;
-        };
-        if self
-            .known
-            .insert(name, kind)
-            .is_some_and(|known| known != kind)
-        {
-            self.known.remove(name);
-            self.unclear.insert(name);
+        let known = self.known.entry(name).or_insert(kind);
+        if *known != kind {
+            *known = None;
         }
     }
 

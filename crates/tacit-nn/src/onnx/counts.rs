@@ -1,0 +1,127 @@
+//! Counts by which something is divided: 1 at least where a choice or their own makers say so.
+
+use std::collections::HashSet;
+
+use super::builder::Builder;
+use super::call::{Call, Fault, Value};
+use super::compare::is_whole;
+use super::nary::on;
+use crate::graph::{Op, ValueId};
+
+/// A truth of a value: that it is above a number, or is one.
+#[derive(Clone, Copy)]
+pub(super) enum Limit {
+    Above(ValueId, f32),
+    Is(ValueId, f32),
+}
+
+/// Notes what a comparison says of the value that it compares with one number.
+pub(super) fn note(call: &Call, builder: &mut Builder, truth: &Value) {
+    let (Some(a), Some(b), Value::Secret { id: truth, .. }) = (call.input(0), call.input(1), truth)
+    else {
+        return;
+    };
+    let one = |value: &Value| match value {
+        Value::Constant(number) if number.data.len() == 1 => Some(number.data.floats()[0]),
+        _ => None,
+    };
+    let limit = match (&call.node.op_type[..], a, b) {
+        ("Greater", Value::Secret { id, .. }, b) => one(b).map(|v| Limit::Above(*id, v)),
+        ("Less", a, Value::Secret { id, .. }) => one(a).map(|v| Limit::Above(*id, v)),
+        ("Equal", Value::Secret { id, .. }, b) => one(b).map(|v| Limit::Is(*id, v)),
+        ("Equal", a, Value::Secret { id, .. }) => one(a).map(|v| Limit::Is(*id, v)),
+        _ => None,
+    };
+    builder.limits.extend(limit.map(|limit| (*truth, limit)));
+}
+
+/// Where of whole numbers and 1, if it takes 1 in place of those below: the larger of the two, which is 1 or more by the
+/// way it is made.
+pub(super) fn from_one(
+    call: &Call,
+    builder: &mut Builder,
+    [condition, x, y]: [&Value; 3],
+) -> Result<Option<Value>, Fault> {
+    let Value::Secret { id: truth, .. } = condition else {
+        return Ok(None);
+    };
+    let is_one = |value: &Value| matches!(value, Value::Constant(c) if c.is_one());
+    let count = match (builder.limits.get(truth), x, y) {
+        (Some(&Limit::Above(of, v)), Value::Secret { id, .. }, y)
+            if of == *id && is_one(y) && (0.0..1.0).contains(&v) =>
+        {
+            x
+        }
+        (Some(&Limit::Is(of, 0.0)), x, Value::Secret { id, .. })
+            if of == *id && is_one(x) && is_count(builder, of) =>
+        {
+            y
+        }
+        _ => return Ok(None),
+    };
+    if !is_whole(builder, count) || !alike(condition, count) {
+        return Ok(None);
+    }
+    Ok(Some(at_least_one(call, builder, count)?))
+}
+
+/// The larger of whole numbers and 1.
+fn at_least_one(call: &Call, builder: &mut Builder, count: &Value) -> Result<Value, Fault> {
+    on(call, builder, count, |c, x| {
+        let less = c.affine("less 1", x, 1.0, -1.0)?;
+        let more = c.each("more than 1", Op::Relu, &[less])?;
+        c.affine("from 1 on", more, 1.0, 1.0)
+    })
+}
+
+/// The sum of counts by which these are divided, as votes are, from 1 on: if it were 0, so were they, and 0 / 0 is no
+/// number.
+pub(super) fn of_counts(
+    call: &Call,
+    builder: &mut Builder,
+    counts: &Value,
+    sum: &Value,
+) -> Result<Option<Value>, Fault> {
+    let (Value::Secret { id: of, .. }, Value::Secret { id, .. }) = (counts, sum) else {
+        return Ok(None);
+    };
+    let ((of, _), (total, _)) = (builder.moved_from(*of), builder.moved_from(*id));
+    let node = total.checked_sub(1).map(|node| &builder.nodes[node]);
+    let own = node.is_some_and(|node| {
+        matches!(node.op, Op::SumPool(_)) && builder.moved_from(node.inputs[0]).0 == of
+    });
+    if !own || !is_count(builder, of) {
+        return Ok(None);
+    }
+    Ok(Some(at_least_one(call, builder, sum)?))
+}
+
+/// Whether a value counts truths, by the way it is made.
+fn is_count(builder: &Builder, id: ValueId) -> bool {
+    let (mut open, mut seen) = (vec![id], HashSet::new());
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) || builder.truths.contains(&id) {
+            continue;
+        }
+        let Some(node) = id.checked_sub(1).map(|node| &builder.nodes[node]) else {
+            return false;
+        };
+        match node.op {
+            Op::NonNegative => continue,
+            Op::Rearrange { fill: 0.0, .. } | Op::Concat { .. } | Op::SumPool(_) => {}
+            Op::Add | Op::Mul | Op::MatMul(_) | Op::MaxPool(_) => {}
+            _ => return false,
+        }
+        open.extend(&node.inputs);
+    }
+    true
+}
+
+/// Whether two values have their elements at the same places.
+fn alike(a: &Value, b: &Value) -> bool {
+    let place = |value: &Value| match value {
+        Value::Secret { shape, batch, .. } => Some((shape.clone(), *batch)),
+        _ => None,
+    };
+    place(a) == place(b)
+}

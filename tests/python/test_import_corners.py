@@ -1,0 +1,179 @@
+"""Corners of what import knows of values: names, types, shapes, and numbers just at a limit."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tacit
+
+FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
+RNG = np.random.default_rng(0)
+F32 = np.float32
+WHOLE = RNG.integers(-20, 21, (120, 3)).astype(F32)
+WIDE = RNG.integers(-20, 21, (120, 6)).astype(F32)
+MIXED = (RNG.normal(size=(100, 3)) * 5).astype(F32)
+
+
+def node(kind, *names, **attributes):
+    *inputs, output = names
+    return helper.make_node(kind, inputs, [output], **attributes)
+
+
+def branch(nodes, output):
+    ends = [helper.make_tensor_value_info(output, FLOAT, None)]
+    return helper.make_graph(nodes, "branch", [], ends)
+
+
+def saved(path, nodes, x, tensors):
+    ends = [
+        [helper.make_tensor_value_info("x", FLOAT, ["N", *x.shape[1:]])],
+        [helper.make_tensor_value_info("y", FLOAT, None)],
+    ]
+    named = [numpy_helper.from_array(np.asarray(v), name) for name, v in tensors.items()]
+    graph = helper.make_graph(nodes, "test", *ends, named)
+    imports = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+
+
+def check(path, nodes, x, **tensors):
+    saved(path, nodes, x, tensors)
+    right = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})[0]
+    model = tacit.compile(path, samples=x, protocol="clear")
+    found = tacit.local(protocol="clear").predict(model, x).output
+    np.testing.assert_allclose(found.reshape(right.shape), right, atol=1e-3, rtol=1e-3)
+
+
+def test_names_of_branches_have_the_types_of_their_own(tmp_path):
+    """`a` is an integer in one branch and none in the other: the mean lost its places."""
+    then = [node("Cast", "x", "a", to=INT64), node("ReduceMean", "a", "q", axes=[1])]
+    other = [node("Sigmoid", "x", "a"), node("ReduceMean", "a", "q", axes=[1])]
+    graphs = {
+        "then_branch": branch([*then, node("Cast", "q", "r", to=FLOAT)], "r"),
+        "else_branch": branch([*other, node("Add", "q", "z", "r2")], "r2"),
+    }
+    chosen = node("If", "c", "y", **graphs)
+    check(tmp_path / "m.onnx", [chosen], MIXED, c=np.array(False), z=F32(0))
+
+
+RESHAPED = {
+    "sum": [
+        node("Unsqueeze", "x", "two", "u"), node("Floor", "u", "w0"), node("Div", "u", "c", "q"),
+        node("Reshape", "q", "row", "r"), node("Add", "w0", "square", "w"),
+        node("Floor", "w", "v"), node("Add", "r", "v", "s"), node("Floor", "s", "y"),
+    ],
+    "transposed": [
+        node("Div", "x", "c", "q"), node("Transpose", "q", "t", perm=[1, 0]),
+        node("Floor", "t", "f"), node("Transpose", "f", "y", perm=[1, 0]),
+    ],
+    "stretched": [
+        node("Slice", "x", "zero", "one", "one", "x1"), node("Div", "x1", "three", "q"),
+        node("Sign", "q", "s"), node("ReduceSum", "s", "one", "y"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", RESHAPED)
+def test_quotients_in_other_shapes(tmp_path, form):
+    tensors = {
+        "c": F32(4), "two": np.int64([2]), "row": np.int64([-1, 1, 3]), "zero": np.int64([0]),
+        "one": np.int64([1]), "square": np.zeros((3, 3), F32), "three": F32([2, 3, 4]),
+    }  # fmt: skip
+    check(tmp_path / "m.onnx", RESHAPED[form], WHOLE, **tensors)
+
+
+def test_a_reshaped_quotient_and_whole_numbers(tmp_path):
+    nodes = [
+        node("Div", "x", "c", "q"), node("Reshape", "q", "s", "r"), node("Reshape", "x", "s", "w0"),
+        node("Floor", "w0", "w"), node("Add", "r", "w", "y"),
+    ]  # fmt: skip
+    check(tmp_path / "m.onnx", nodes, WIDE, c=F32(4), s=np.int64([-1, 2, 3]))
+
+
+@pytest.mark.parametrize("kind", ["Greater", "LessOrEqual"])
+def test_nothing_is_compared_with_no_number(tmp_path, kind):
+    nodes = [node(kind, "x", "t", "h"), node("Cast", "h", "y", to=FLOAT)]
+    saved(tmp_path / "m.onnx", nodes, WHOLE, {"t": F32([1, np.nan, 0])})
+    with pytest.raises(tacit.CompileError, match="it compares with NaN"):
+        tacit.compile(tmp_path / "m.onnx")
+
+
+BESIDE = {
+    "thirds": ("Div", [3, 1, 1], [1000, 0.3137, 0.7771]),
+    "hundredths": ("Div", [1, 1, 1], [0.13, 1000, 0.5]),
+    "tiny": ("Mul", [0.3, 0.3, 1e4], [0.9, 1.5, 0.2]),
+    "far": ("Add", [1000, 1000, 1000], [1000.3, 1000.3, 1000.3]),
+}
+
+
+@pytest.mark.parametrize("form", BESIDE)
+@pytest.mark.parametrize("kind", ["Greater", "GreaterOrEqual", "Equal"])
+def test_columns_with_limits_of_their_own(tmp_path, form, kind):
+    """Some columns leave their limit out and others have it, at any size of the numbers."""
+    by, factors, limits = BESIDE[form]
+    n = 300
+    columns = {
+        "thirds": [RNG.integers(995, 1006, n), RNG.random(n) * 2, RNG.random(n) * 2],
+        "hundredths": [RNG.integers(0, 30, n) / 100, RNG.integers(990, 1010, n), RNG.random(n)],
+        "tiny": [RNG.integers(0, 10, n), RNG.integers(0, 10, n), RNG.random(n) * 1e-4],
+        "far": [0.29 + 0.02 * RNG.random(n)] * 3,
+    }[form]
+    x = np.stack(columns, axis=1).astype(F32)
+    at = F32(limits) / F32(factors) if form == "thirds" else F32(limits)
+    nodes = [
+        node(by, "x", "c", "q"), node(kind, "q", "t", "h"), node("Cast", "h", "y", to=FLOAT),
+    ]  # fmt: skip
+    check(tmp_path / "m.onnx", nodes, x, c=F32(factors), t=F32(at))
+
+
+@pytest.mark.parametrize("limit", [0.4, 0.8, 0.3, 2 / 3, 0.25])
+@pytest.mark.parametrize("kind", ["Greater", "GreaterOrEqual", "Equal"])
+def test_shares_of_counts_that_are_their_limit(tmp_path, kind, limit):
+    x = np.stack([RNG.integers(0, 20, 300), RNG.integers(1, 20, 300)], axis=1).astype(F32)
+    nodes = [
+        helper.make_node("Split", ["x"], ["a0", "b0"], axis=1), node("Floor", "a0", "a"),
+        node("Floor", "b0", "b1"), node("Max", "b1", "one", "b"), node("Div", "a", "b", "q"),
+        node(kind, "q", "k", "h"), node("Cast", "h", "y", to=FLOAT),
+    ]  # fmt: skip
+    check(tmp_path / "m.onnx", nodes, x, one=F32(1), k=F32(limit))
+
+
+ALIKE = [node("Mul", "x", "c", "a"), node("Mul", "x", "c", "b")]
+
+
+@pytest.mark.parametrize("kind", ["Max", "Min", "Equal", "Greater", "Sub"])
+def test_two_that_are_made_alike(tmp_path, kind):
+    last = [node(kind, "a", "b", "h"), node("Cast", "h", "y", to=FLOAT)]
+    check(tmp_path / "m.onnx", [*ALIKE, *last], WHOLE, c=F32(2))
+
+
+def test_a_guard_of_constants_and_names_that_are_taken(tmp_path):
+    table = [
+        node("Mul", "table", "one", "t"), node("Greater", "t", "zero", "c"), node("Log", "t", "l"),
+        node("Where", "c", "l", "zero", "w"), node("Cast", "w", "v", to=FLOAT),
+        node("Mul", "x", "v", "y"),
+    ]  # fmt: skip
+    half = {"zero": np.float16(0), "one": np.float16(1), "table": np.float16([0, 1, 2, 0, 4, 5])}
+    check(tmp_path / "m.onnx", table, WIDE, **half)
+    nodes = [
+        helper.make_node("Split", ["x"], ["n", "d0"], axis=1), node("Abs", "d0", "d"),
+        node("Greater", "d", "z", "c"), node("Mul", "n", "two", "guarded 0"),
+        node("Div", "n", "d", "q"), node("Where", "c", "q", "guarded 0", "y"),
+    ]  # fmt: skip
+    check(tmp_path / "g.onnx", nodes, WIDE, z=F32(0), two=F32(2))
+
+
+def test_places_are_divided_as_integers(tmp_path):
+    nodes = [
+        node("ArgMax", "x", "a", axis=1), node("Div", "a", "k", "q"),
+        node("Cast", "q", "y", to=FLOAT),
+    ]  # fmt: skip
+    check(tmp_path / "m.onnx", nodes, WHOLE, k=np.int64(2))
+
+
+def test_bounds_are_rounded_with_what_they_hold(tmp_path):
+    nodes = [
+        node("Div", "x", "c", "q"), node("Clip", "q", "low", "high", "r"), node("Floor", "r", "y"),
+    ]  # fmt: skip
+    check(tmp_path / "m.onnx", nodes, WHOLE, c=F32(3), low=F32(-2.5), high=F32(5.3))
