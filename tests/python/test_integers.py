@@ -96,7 +96,7 @@ def test_a_mean_beside_a_whole_number_and_a_limit(tmp_path, size, form):
 
 @pytest.mark.parametrize("form", ["GreaterOrEqual", "Less"])
 def test_a_share_of_counts_beside_its_limit(tmp_path, form):
-    """Of two counts the share is compared with 0.3, which it just reaches."""
+    """Of two counts the share is compared with a quarter, which it just reaches."""
     nodes = [
         *SPLIT, node("Cast", "a", "n", to=FLOAT), node("Cast", "d", "of", to=FLOAT),
         node("Div", "n", "of", "share"), node(form, "share", "limit", "h"),
