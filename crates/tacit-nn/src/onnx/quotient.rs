@@ -145,16 +145,15 @@ pub(super) fn undivided(
         two(call, builder, (Arithmetic::Mul, part), x, factor)
     };
     let numbers = limit.data.floats();
-    if let [limit] = numbers[..]
-        && let Some([parts, of]) = fraction(limit)
-    {
-        let x = times(builder, "all parts", &x, &number(of))?;
-        return Ok(Some([
-            x,
-            times(builder, "so many parts", &by, &number(parts))?,
-        ]));
-    }
-    Ok(Some([x, times(builder, "so many times", &by, other)?]))
+    let &[one] = &numbers[..] else {
+        return Ok(Some([x, times(builder, "so many times", &by, other)?]));
+    };
+    let [parts, of] = fraction(one).unwrap_or([one, 1.0]);
+    let x = times(builder, "all parts", &x, &number(of))?;
+    Ok(Some([
+        x,
+        times(builder, "so many parts", &by, &number(parts))?,
+    ]))
 }
 
 /// What a value is over which one number, if it is such a quotient by a constant.

@@ -30,7 +30,8 @@ const MOST_SEARCHED: usize = 1 << 21;
 const GRID: f32 = 1.0 / 1024.0;
 const NEAR: f32 = 1.0 / (1 << 20) as f32;
 
-/// What shares hardly tell apart: a limit is no farther from a multiple that leads to the number it is of.
+/// What shares hardly tell apart: a limit is no farther from a multiple that leads to the number it is of, and so far
+/// from one is what leaves it out.
 const UNTOLD: f32 = 1.0 / (1 << 16) as f32;
 
 /// The step that makes a value, a quotient's or a mean's division among them.
@@ -55,17 +56,38 @@ fn step(call: &Call, builder: &mut Builder, id: ValueId) -> Result<Option<Step>,
         .and_then(|quotient| Some(over(quotient.dividend, quotient.number()?))))
 }
 
-/// Where numbers begin to be beyond a limit: from this one on, or above it.
+/// Where numbers begin to be beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
+    /// From this multiple of [`GRID`] on.
     From(f32),
+    /// Above this multiple.
     Above(f32),
+    /// From this float on, which is near no multiple.
+    First(f32),
 }
 
 impl Limit {
     /// Whether all floats are on one side of it.
     fn is_far(&self) -> bool {
-        matches!(self, Limit::From(v) if v.abs() == f32::MAX)
+        matches!(self, Limit::First(v) if v.abs() == f32::MAX)
+    }
+
+    /// The number that those beyond are at least.
+    fn least(&self) -> f32 {
+        match *self {
+            Limit::From(v) | Limit::First(v) => v,
+            Limit::Above(v) => (v + UNTOLD).max(v.next_up()),
+        }
+    }
+
+    /// The number that those beyond are more than.
+    fn most_below(&self) -> f32 {
+        match *self {
+            Limit::Above(v) => v,
+            Limit::First(v) => v.next_down(),
+            Limit::From(v) => (v - UNTOLD).min(v.next_down()),
+        }
     }
 }
 
@@ -77,10 +99,10 @@ fn limit(of: impl Fn(f32) -> f32, to: f32, strictly: bool) -> Limit {
     };
     let (mut low, mut high) = (-FINITE, FINITE);
     if holds(float(low)) {
-        return Limit::From(float(low));
+        return Limit::First(float(low));
     }
     if !holds(float(high)) {
-        return Limit::From(float(high));
+        return Limit::First(float(high));
     }
     while high - low > 1 {
         let middle = (low + high).div_euclid(2);
@@ -97,7 +119,7 @@ fn limit(of: impl Fn(f32) -> f32, to: f32, strictly: bool) -> Limit {
     match is_near && plain.is_finite() {
         true if holds(plain) => Limit::From(plain),
         true => Limit::Above(plain),
-        false => Limit::From(first),
+        false => Limit::First(first),
     }
 }
 
@@ -238,28 +260,32 @@ pub(super) fn found(call: &Call, builder: &mut Builder) -> Result<Option<Value>,
     if reached.iter().chain(&beyond).any(Limit::is_far) {
         return Ok(None);
     }
-    let mut side = |part: &str, limits: &[Limit]| {
+    let mut side = |strictly: bool| {
+        let (part, limits) = match strictly {
+            true => ("beyond", &beyond),
+            false => ("reached", &reached),
+        };
         let call = Call {
             name: format!("{}.{part}", call.name),
             inputs: call.inputs.clone(),
             ..*call
         };
-        side(&call, builder, &root, direction, limits)
+        side(&call, builder, (&root, direction), limits, strictly)
     };
     let op = call.node.op_type.as_str();
     Ok(Some(match (op, turned) {
-        ("GreaterOrEqual", false) | ("LessOrEqual", true) => side("reached", &reached)?,
-        ("Greater", false) | ("Less", true) => side("beyond", &beyond)?,
+        ("GreaterOrEqual", false) | ("LessOrEqual", true) => side(false)?,
+        ("Greater", false) | ("Less", true) => side(true)?,
         ("Less", false) | ("Greater", true) => {
-            let reached = side("reached", &reached)?;
+            let reached = side(false)?;
             not(call, builder, &reached)?
         }
         ("LessOrEqual", false) | ("GreaterOrEqual", true) => {
-            let beyond = side("beyond", &beyond)?;
+            let beyond = side(true)?;
             not(call, builder, &beyond)?
         }
         _ => {
-            let [reached, beyond] = [side("reached", &reached)?, side("beyond", &beyond)?];
+            let [reached, beyond] = [side(false)?, side(true)?];
             let what = (Arithmetic::Sub, "equal");
             two(call, builder, what, &reached, &beyond)?
         }
@@ -294,56 +320,32 @@ pub(super) fn less(
     })
 }
 
-/// 1 where a value times the direction is beyond its limits, else 0: of those that a limit leaves out by their own sign.
+/// 1 where a value times the direction is beyond its limits, else 0. Whether `strictly` is what the operation says: of
+/// the limits themselves, which are the model's, the signs that are taken tell nothing.
 fn side(
     call: &Call,
     builder: &mut Builder,
-    x: &Value,
-    direction: f32,
+    (x, direction): (&Value, f32),
     limits: &[Limit],
+    strictly: bool,
 ) -> Result<Value, Fault> {
-    on(call, builder, x, |c, x| {
-        let (without, with): (Vec<usize>, Vec<usize>) =
-            (0..limits.len()).partition(|&e| matches!(limits[e], Limit::Above(_)));
-        if without.is_empty() || with.is_empty() {
-            return signs(c, x, direction, limits);
-        }
-        let name = c.name.clone();
-        let mut parts = Vec::new();
-        for (part, places) in [("with", &with), ("without", &without)] {
-            c.name = format!("{name}.{part}");
-            let index = places.iter().map(|&e| e as u32).collect();
-            let own = c.moved("numbers", x, index, vec![places.len()])?;
-            let of: Vec<Limit> = places.iter().map(|&e| limits[e]).collect();
-            parts.push(signs(c, own, direction, &of)?);
-        }
-        c.name = name;
-        let shape = c.builder.shape(x);
-        let all = c.node("sides", Op::Concat { outer: 1 }, &parts, vec![limits.len()])?;
-        let mut index = vec![0; limits.len()];
-        let places = with.iter().chain(&without).enumerate();
-        places.for_each(|(at, &e)| index[e] = at as u32);
-        c.moved("in place", all, index, shape)
-    })
-}
-
-/// 1 where a value times the direction is beyond limits of one kind, else 0.
-fn signs(c: &mut Composer, x: ValueId, direction: f32, limits: &[Limit]) -> Result<ValueId, Fault> {
-    let leave_out = matches!(limits.first(), Some(Limit::Above(_)));
-    let number = |limit: &Limit| match *limit {
-        Limit::From(v) | Limit::Above(v) => direction * v,
+    let number = |limit: &Limit| match strictly {
+        true => direction * limit.most_below(),
+        false => direction * limit.least(),
     };
     let numbers: Weights = limits.iter().map(number).collect();
-    // What is not more is on the other side, or just there.
-    let rest = match (direction > 0.0) == leave_out {
-        true => below(c, x, numbers)?,
-        false => above(c, x, numbers)?,
-    };
-    let side = c.each("side", Op::NonNegative, &[rest])?;
-    match leave_out {
-        true => tables::not(c, side),
-        false => Ok(side),
-    }
+    on(call, builder, x, |c, x| {
+        // What is not more is on the other side, or just there.
+        let rest = match (direction > 0.0) == strictly {
+            true => below(c, x, numbers)?,
+            false => above(c, x, numbers)?,
+        };
+        let side = c.each("side", Op::NonNegative, &[rest])?;
+        match strictly {
+            true => tables::not(c, side),
+            false => Ok(side),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -366,11 +368,11 @@ mod tests {
     #[test]
     fn limits_of_others_are_the_first_floats_beyond() {
         let scale = |x: f32| x * 0.3 - 0.7;
-        let Limit::From(found) = limit(scale, 0.012_345, false) else {
+        let Limit::First(found) = limit(scale, 0.012_345, false) else {
             panic!("it is no multiple");
         };
         assert!(scale(found) >= 0.012_345 && scale(found.next_down()) < 0.012_345);
-        assert_eq!(limit(|_| 1.0, 0.0, true), Limit::From(-f32::MAX));
-        assert_eq!(limit(|_| -1.0, 0.0, false), Limit::From(f32::MAX));
+        assert_eq!(limit(|_| 1.0, 0.0, true), Limit::First(-f32::MAX));
+        assert_eq!(limit(|_| -1.0, 0.0, false), Limit::First(f32::MAX));
     }
 }
