@@ -230,7 +230,7 @@ def test_a_new_version_takes_the_place_of_another(live, digits):
             session = client.described("digits", "2")["session"]
             added = MORE.format(file=f'file = "{live.model}"')
             live.read_anew(lambda party, text: text + (MORE.format(file="") if party else added))
-            wait_for(lambda: live.status("digits/versions/3") == [200] * 3, 20)
+            wait_for(lambda: live.status("digits/versions/3") == [200] * 3, 60)
             np.testing.assert_array_equal(
                 client.predict("digits", x, "3").classes(), first.classes()
             )
@@ -247,10 +247,10 @@ def test_a_new_version_takes_the_place_of_another(live, digits):
             live.read_anew(
                 lambda _, text: text.replace('version = "3"', 'version = "3"\nplace = 1')
             )
-            wait_for(lambda: live.status("digits/versions/2") == [404] * 3, 20)
+            wait_for(lambda: live.status("digits/versions/2") == [404] * 3, 60)
             assert live.status("digits") == [200] * 3
             before = len(found)
-            wait_for(lambda: len(found) > before + 3, 20)
+            wait_for(lambda: len(found) > before + 3, 60)
         finally:
             over.set()
             thread.join()
@@ -268,7 +268,7 @@ def test_a_model_of_several_sessions_comes(live, digits):
     added = MORE.replace('version = "3"', 'version = "3"\nsessions = 3')
     owned = added.format(file=f'file = "{live.model}"')
     live.read_anew(lambda party, text: text + (added.format(file="") if party else owned))
-    wait_for(lambda: live.status("digits/versions/3") == [200] * 3, 20)
+    wait_for(lambda: live.status("digits/versions/3") == [200] * 3, 60)
     with tacit.connect(live.urls, timeout=30) as client:
         first = client.predict("digits", x, "3").classes()
         live.processes[1].kill()
