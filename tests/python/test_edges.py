@@ -151,3 +151,20 @@ def test_what_is_rounded_behind_a_quotient(tmp_path, form, by):
     model = tacit.compile(tmp_path / "m.onnx", samples=x[::2], protocol="clear")
     found = tacit.local(protocol="clear").predict(model, x).output
     assert np.abs(found - right(x)).max() < 0.25
+
+
+@pytest.mark.parametrize("kind", ["Greater", "GreaterOrEqual", "Less", "Equal"])
+def test_the_layers_tell_nothing_of_the_edges(tmp_path, kind):
+    """Edges that are scaled numbers, beside them and anywhere: all parties see the same layers."""
+    x = DATA["counts"].astype(np.float32).reshape(-1, 1)
+    nodes, constants = scales(x)["standard"]
+    bins = edges(tmp_path / "e.onnx", nodes, constants, x)
+    nodes = [*nodes, node(kind, "z", "edges", "b"), node("Cast", "b", "y", to=FLOAT)]
+    seen = []
+    for of in (bins, np.nextafter(bins, np.float32(9)), bins + np.float32(0.123)):
+        saved(tmp_path / "m.onnx", nodes, {**constants, "edges": of.astype(np.float32)})
+        model = tacit.compile(tmp_path / "m.onnx", samples=x, protocol="clear")
+        seen.append(
+            [(layer["name"], layer["op"], layer["shape"]) for layer in model.plan["layers"]]
+        )
+    assert seen[0] == seen[1] == seen[2]
