@@ -60,7 +60,7 @@ FORMS = {
 }  # fmt: skip
 TENSORS = {
     "none": np.float32(0), "one": np.float32(1), "two": np.float32(2), "axis": np.int64([1]),
-    "exponent": np.float32(0.75), "same axis": np.int64([1]),
+    "exponent": np.float32(0.75), "three": np.int64([3]), "same axis": np.int64([1]),
 }  # fmt: skip
 
 
@@ -133,6 +133,28 @@ def test_votes_over_their_sum_warn_of_nothing(tmp_path):
     assert not model.warnings
     found = tacit.local(protocol="clear").predict(model, x).output
     np.testing.assert_allclose(found, session.run(None, {"x": x})[0], atol=1e-4)
+
+
+def test_counts_over_the_sum_of_others_are_no_votes(tmp_path):
+    """The sum of two of three may be 0 where the third is not: its quotient is infinite."""
+    classes = "none", "one", "two"
+    nodes = [node("Floor", "x", "f"), node("Max", "f", "none", "g"), node("Min", "g", "two", "v")]
+    for name in classes:
+        nodes += [
+            node("Equal", "v", name, f"is {name}"),
+            node("Cast", f"is {name}", f"t {name}", to=FLOAT),
+            node("ReduceSum", f"t {name}", "axis", f"n {name}"),
+        ]
+    nodes += [
+        helper.make_node("Concat", [f"n {name}" for name in classes], ["votes"], axis=1),
+        node("Slice", "votes", "axis", "three", "axis", "others"),
+        node("ReduceSum", "others", "axis", "some"), node("Div", "votes", "some", "y"),
+    ]  # fmt: skip
+    saved(tmp_path / "m.onnx", nodes)
+    x = rows(100, 4)
+    x[:3] = 0
+    with pytest.raises(tacit.CompileError, match="computed of positive numbers only"):
+        tacit.compile(tmp_path / "m.onnx", samples=x)
 
 
 def test_a_quotient_that_something_else_sees_is_refused(tmp_path):

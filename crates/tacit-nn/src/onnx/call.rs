@@ -72,6 +72,14 @@ impl Value {
         self
     }
 
+    /// The item shape of a value of the graph, and where its batch stands.
+    pub(super) fn place(&self) -> Option<(&[usize], usize)> {
+        match self {
+            Value::Secret { shape, batch, .. } => Some((shape, *batch)),
+            _ => None,
+        }
+    }
+
     /// This value under another shape, of as many elements.
     pub(super) fn with_shape(&self, new: Vec<usize>) -> Value {
         let mut value = self.clone();

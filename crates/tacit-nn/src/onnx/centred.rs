@@ -63,8 +63,8 @@ fn repeats_a_mean(builder: &Builder, mut id: ValueId) -> bool {
     false
 }
 
-/// Where in rows of `size` each element of `x` is, if that is in the row whose mean stands beside it.
-fn places(
+/// Where in rows of `size` each element of `x` is, if that is in the row whose mean or sum stands beside it.
+pub(super) fn places(
     builder: &Builder,
     x: ValueId,
     rows: ValueId,

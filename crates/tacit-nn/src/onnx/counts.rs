@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use super::builder::Builder;
 use super::call::{Call, Fault, Value};
+use super::centred::places;
 use super::compare::is_whole;
 use super::nary::on;
 use crate::graph::{Op, ValueId};
+use crate::index::broadcast;
 
 /// A truth of a value: that it is above a number, or is one.
 #[derive(Clone, Copy)]
@@ -59,7 +61,7 @@ pub(super) fn from_one(
         }
         _ => return Ok(None),
     };
-    if !is_whole(builder, count) || !alike(condition, count) {
+    if !is_whole(builder, count) || condition.place() != count.place() {
         return Ok(None);
     }
     Ok(Some(at_least_one(call, builder, count)?))
@@ -82,18 +84,37 @@ pub(super) fn of_counts(
     counts: &Value,
     sum: &Value,
 ) -> Result<Option<Value>, Fault> {
-    let (Value::Secret { id: of, .. }, Value::Secret { id, .. }) = (counts, sum) else {
-        return Ok(None);
-    };
-    let ((of, _), (total, _)) = (builder.moved_from(*of), builder.moved_from(*id));
-    let node = total.checked_sub(1).map(|node| &builder.nodes[node]);
-    let own = node.is_some_and(|node| {
-        matches!(node.op, Op::SumPool(_)) && builder.moved_from(node.inputs[0]).0 == of
-    });
-    if !own || !is_count(builder, of) {
-        return Ok(None);
+    match holds_each(builder, counts, sum) {
+        Some(of) if is_count(builder, of) => Ok(Some(at_least_one(call, builder, sum)?)),
+        _ => Ok(None),
     }
-    Ok(Some(at_least_one(call, builder, sum)?))
+}
+
+/// What counts are moved from, if each is divided by the sum of a row that it is in.
+fn holds_each(builder: &Builder, counts: &Value, sum: &Value) -> Option<ValueId> {
+    let (
+        Value::Secret { id, shape, .. },
+        Value::Secret {
+            id: sum, shape: of, ..
+        },
+    ) = (counts, sum)
+    else {
+        return None;
+    };
+    let (total, row) = builder.moved_from(*sum);
+    let node = &builder.nodes[total.checked_sub(1)?];
+    let Op::SumPool(pool) = &node.op else {
+        return None;
+    };
+    let size = pool.height * pool.width;
+    if pool.kernel != [pool.height, pool.width] {
+        return None;
+    }
+    let row: Vec<u32> = (broadcast(of, shape)?.iter())
+        .map(|&at| row[at as usize])
+        .collect();
+    places(builder, *id, node.inputs[0], &row, size)?;
+    Some(builder.moved_from(*id).0)
 }
 
 /// Whether a value counts truths, by the way it is made.
@@ -115,13 +136,4 @@ fn is_count(builder: &Builder, id: ValueId) -> bool {
         open.extend(&node.inputs);
     }
     true
-}
-
-/// Whether two values have their elements at the same places.
-fn alike(a: &Value, b: &Value) -> bool {
-    let place = |value: &Value| match value {
-        Value::Secret { shape, batch, .. } => Some((shape.clone(), *batch)),
-        _ => None,
-    };
-    place(a) == place(b)
 }

@@ -230,13 +230,9 @@ pub(super) fn with_whole(
         return Ok(());
     }
     let (a, b) = (call.required(0)?, call.required(1)?);
-    let place = |value: &Value| match value {
-        Value::Secret { shape, batch, .. } => Some((shape.clone(), *batch)),
-        _ => None,
-    };
     // Of a stretched quotient nothing is noted.
     let whole = |builder: &Builder, quotient: &Value, whole: &Value| {
-        place(quotient) == place(made) && is_whole(builder, whole)
+        quotient.place() == made.place() && is_whole(builder, whole)
     };
     let times = |builder: &mut Builder, whole: &Value, by| {
         two(
