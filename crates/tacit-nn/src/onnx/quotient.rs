@@ -115,7 +115,7 @@ pub(super) fn number(v: f32) -> Value {
 }
 
 /// The largest denominator of a fraction that a limit is taken for.
-const DENOMINATOR: u16 = 1000;
+const DENOMINATOR: u16 = 100;
 
 /// A limit as a fraction of the least denominator that float32 does not tell from it.
 fn fraction(limit: f32) -> Option<[f32; 2]> {
