@@ -4,7 +4,7 @@ mod concat;
 mod ordered;
 mod squares;
 
-pub(crate) use ordered::{FINITE, float};
+pub(crate) use ordered::first;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ use super::steps::{How, One, Step, apply, direction, factor};
 use super::tables::{self, above, below};
 use crate::graph::{FILL, Op, ValueId, Weights, len};
 use crate::index::broadcast;
-use crate::optimise::{FINITE, float};
+use crate::optimise::first;
 
 /// The most elements whose limits are searched for, and the most steps to each.
 const MOST: usize = 1 << 17;
@@ -68,11 +68,6 @@ enum Limit {
 }
 
 impl Limit {
-    /// Whether all floats are on one side of it.
-    fn is_far(&self) -> bool {
-        matches!(self, Limit::First(v) if v.abs() == f32::MAX)
-    }
-
     /// The number that those beyond are at least.
     fn least(&self) -> f32 {
         match *self {
@@ -91,36 +86,22 @@ impl Limit {
     }
 }
 
-/// Where numbers begin that a rising function leads to at least `to`, or beyond it.
-fn limit(of: impl Fn(f32) -> f32, to: f32, strictly: bool) -> Limit {
+/// Where numbers begin that a rising function leads to at least `to`, or beyond it; none if all floats are on one side.
+fn limit(of: impl Fn(f32) -> f32, to: f32, strictly: bool) -> Option<Limit> {
     let holds = |x: f32| {
         let y = of(x);
         y > to || !strictly && y == to
     };
-    let (mut low, mut high) = (-FINITE, FINITE);
-    if holds(float(low)) {
-        return Limit::First(float(low));
-    }
-    if !holds(float(high)) {
-        return Limit::First(float(high));
-    }
-    while high - low > 1 {
-        let middle = (low + high).div_euclid(2);
-        match holds(float(middle)) {
-            true => high = middle,
-            false => low = middle,
-        }
-    }
-    let first = float(high);
+    let first = first(holds)?;
     let plain = (first / GRID).round() * GRID;
     let apart = (plain - first).abs();
     let is_near =
         apart <= NEAR * first.abs() || apart <= UNTOLD && (of(plain) - to).abs() <= NEAR * to.abs();
-    match is_near && plain.is_finite() {
+    Some(match is_near && plain.is_finite() {
         true if holds(plain) => Limit::From(plain),
         true => Limit::Above(plain),
         false => Limit::First(first),
-    }
+    })
 }
 
 /// A value as steps from another, element by element.
@@ -197,8 +178,8 @@ impl Scaled {
         all.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// The limits of numbers times the direction that lead to at least each of these, or beyond it.
-    fn limits(&self, direction: f32, of: &[f32], strictly: bool) -> Vec<Limit> {
+    /// The limits of numbers times the direction that lead to at least each of these, or beyond it, if all have one.
+    fn limits(&self, direction: f32, of: &[f32], strictly: bool) -> Option<Vec<Limit>> {
         let mut found: Vec<Limit> = Vec::with_capacity(of.len());
         for (e, (steps, &limit_of)) in self.steps.iter().zip(of).enumerate() {
             let known = e.checked_sub(1).filter(|&last| {
@@ -208,11 +189,11 @@ impl Scaled {
                 Some(last) => found[last],
                 None => {
                     let made = |x| steps.iter().rev().copied().fold(direction * x, apply);
-                    limit(made, limit_of, strictly)
+                    limit(made, limit_of, strictly)?
                 }
             });
         }
-        found
+        Some(found)
     }
 }
 
@@ -255,41 +236,35 @@ pub(super) fn found(call: &Call, builder: &mut Builder) -> Result<Option<Value>,
         shape: fixed.out.clone(),
         batch: fixed.batch,
     };
-    let reached = scaled.limits(direction, &of, false);
-    let beyond = scaled.limits(direction, &of, true);
-    if reached.iter().chain(&beyond).any(Limit::is_far) {
-        return Ok(None);
-    }
     let mut side = |strictly: bool| {
-        let (part, limits) = match strictly {
-            true => ("beyond", &beyond),
-            false => ("reached", &reached),
+        let Some(limits) = scaled.limits(direction, &of, strictly) else {
+            return Ok(None);
         };
+        let part = if strictly { "beyond" } else { "reached" };
         let call = Call {
             name: format!("{}.{part}", call.name),
             inputs: call.inputs.clone(),
             ..*call
         };
-        side(&call, builder, (&root, direction), limits, strictly)
+        side(&call, builder, (&root, direction), &limits, strictly).map(Some)
     };
-    let op = call.node.op_type.as_str();
-    Ok(Some(match (op, turned) {
-        ("GreaterOrEqual", false) | ("LessOrEqual", true) => side(false)?,
-        ("Greater", false) | ("Less", true) => side(true)?,
-        ("Less", false) | ("Greater", true) => {
-            let reached = side(false)?;
-            not(call, builder, &reached)?
-        }
-        ("LessOrEqual", false) | ("GreaterOrEqual", true) => {
-            let beyond = side(true)?;
-            not(call, builder, &beyond)?
-        }
+    let (strictly, is_rest) = match (call.node.op_type.as_str(), turned) {
+        ("GreaterOrEqual", false) | ("LessOrEqual", true) => (false, false),
+        ("Greater", false) | ("Less", true) => (true, false),
+        ("Less", false) | ("Greater", true) => (false, true),
+        ("LessOrEqual", false) | ("GreaterOrEqual", true) => (true, true),
         _ => {
-            let [reached, beyond] = [side(false)?, side(true)?];
+            let (Some(reached), Some(beyond)) = (side(false)?, side(true)?) else {
+                return Ok(None);
+            };
             let what = (Arithmetic::Sub, "equal");
-            two(call, builder, what, &reached, &beyond)?
+            return two(call, builder, what, &reached, &beyond).map(Some);
         }
-    }))
+    };
+    match side(strictly)? {
+        Some(found) if is_rest => not(call, builder, &found).map(Some),
+        found => Ok(found),
+    }
 }
 
 /// A constant less a value, for its sign: a difference, and no product with -1.
@@ -359,8 +334,8 @@ mod tests {
             let scale = |x: f32| (x - mean) / deviation;
             for whole in 0..40 {
                 let (whole, edge) = (whole as f32, scale(whole as f32));
-                assert_eq!(limit(scale, edge, false), Limit::From(whole));
-                assert_eq!(limit(scale, edge, true), Limit::Above(whole));
+                assert_eq!(limit(scale, edge, false), Some(Limit::From(whole)));
+                assert_eq!(limit(scale, edge, true), Some(Limit::Above(whole)));
             }
         }
     }
@@ -368,11 +343,11 @@ mod tests {
     #[test]
     fn limits_of_others_are_the_first_floats_beyond() {
         let scale = |x: f32| x * 0.3 - 0.7;
-        let Limit::First(found) = limit(scale, 0.012_345, false) else {
+        let Some(Limit::First(found)) = limit(scale, 0.012_345, false) else {
             panic!("it is no multiple");
         };
         assert!(scale(found) >= 0.012_345 && scale(found.next_down()) < 0.012_345);
-        assert_eq!(limit(|_| 1.0, 0.0, true), Limit::First(-f32::MAX));
-        assert_eq!(limit(|_| -1.0, 0.0, false), Limit::First(f32::MAX));
+        assert_eq!(limit(|_| 1.0, 0.0, true), None);
+        assert_eq!(limit(|_| -1.0, 0.0, false), None);
     }
 }

@@ -164,14 +164,19 @@ fn scaled(line: &[(f32, f32)], x: f32) -> f32 {
 
 /// The least finite float that is scaled to at least `threshold`.
 fn least(line: &[(f32, f32)], threshold: f32) -> Option<f32> {
-    let reaches = |rank| scaled(line, float(rank)) >= threshold;
+    first(|x| scaled(line, x) >= threshold)
+}
+
+/// The least finite float that something holds of, if that holds of all larger ones, too; none if it holds of all
+/// floats, or of none.
+pub(crate) fn first(holds: impl Fn(f32) -> bool) -> Option<f32> {
     let (mut low, mut high) = (-FINITE, FINITE);
-    if reaches(low) || !reaches(high) {
+    if holds(float(low)) || !holds(float(high)) {
         return None;
     }
     while high - low > 1 {
         let middle = (low + high).div_euclid(2);
-        match reaches(middle) {
+        match holds(float(middle)) {
             true => high = middle,
             false => low = middle,
         }
@@ -187,10 +192,10 @@ fn most(line: &[(f32, f32)], threshold: f32) -> Option<f32> {
 }
 
 /// The rank of the largest finite float.
-pub(crate) const FINITE: i64 = f32::MAX.to_bits() as i64;
+const FINITE: i64 = f32::MAX.to_bits() as i64;
 
 /// The float of a rank: floats in their order, 0 at 0.
-pub(crate) fn float(rank: i64) -> f32 {
+fn float(rank: i64) -> f32 {
     let magnitude = f32::from_bits(rank.unsigned_abs() as u32);
     if rank < 0 { -magnitude } else { magnitude }
 }
