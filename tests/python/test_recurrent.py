@@ -56,6 +56,25 @@ def test_recurrent_node(kind, direction, save_onnx):
     compare(path, floats(3, STEPS, WIDTH))
 
 
+def test_a_long_sequence(save_onnx):
+    """More than 10,000 operations, each a layer of the plan."""
+    steps = 800
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+        helper.make_node("LSTM", ["t", "w", "r"], ["", "h"], hidden_size=HIDDEN),
+        helper.make_node("Squeeze", ["h", "first"], ["y"]),
+    ]
+    constants = {
+        "w": floats(1, 4 * HIDDEN, WIDTH),
+        "r": floats(1, 4 * HIDDEN, HIDDEN),
+        "first": np.array([0]),
+    }
+    path = save_onnx(nodes, [steps, WIDTH], [HIDDEN], constants)
+    x = floats(2, steps, WIDTH)
+    assert len(tacit.compile(path, samples=x).plan["layers"]) > 10_000
+    compare(path, x, protocol="bicoptor")
+
+
 @pytest.mark.parametrize("items", [None, 1])
 @pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
 @pytest.mark.parametrize("op", GATES)

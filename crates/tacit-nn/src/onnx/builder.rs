@@ -9,12 +9,10 @@ use super::proto::NodeProto;
 use super::quotient::Quotient;
 use super::steps::Step;
 use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
+use crate::plan::MAX_LAYERS;
 
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 28;
-
-/// The most operations: a plan with more is not read.
-const MAX_NODES: usize = 10_000;
 
 /// The most nodes of the same values with which one is compared.
 const MOST_ALIKE: usize = 16;
@@ -185,9 +183,9 @@ impl Builder {
         }
         let inputs = key.1.clone();
         self.count(&shape)?;
-        if self.nodes.len() == MAX_NODES {
+        if self.nodes.len() == MAX_LAYERS {
             return unsupported(format!(
-                "the model would have more than {MAX_NODES} operations: recurrent layers and loops have some for each \
+                "the model would have more than {MAX_LAYERS} operations: recurrent layers and loops have some for each \
                  step, so give it fewer steps"
             ));
         }

@@ -20,7 +20,7 @@ use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, texts, un
 use crate::graph::{Graph, Input, InputKind, Texts};
 
 /// The most elements that all constants together may have.
-const MAX_CONSTANTS: usize = 1 << 28;
+const MAX_CONSTANTS: usize = 1 << 29;
 
 /// The most nodes that are read, those of a loop's graph once for each turn.
 const MAX_VISITED: usize = 1 << 17;

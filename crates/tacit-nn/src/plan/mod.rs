@@ -74,6 +74,7 @@ pub(crate) use ranks::{Ranks, most_rank, rank, ranks_dropped};
 pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale, Scaled};
 pub use truncations::Truncated;
+pub(crate) use wire::MAX_LAYERS;
 pub use wire::{MAX_ITEM_BYTES, WireError};
 
 /// Whether a product is truncated after or its factors before.

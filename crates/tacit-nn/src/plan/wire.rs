@@ -15,8 +15,8 @@ use crate::graph::{ConvGeometry, Matrices, Pool, ValueId};
 
 /// The longest plan that is read.
 const MAX_BYTES: usize = 64 << 20;
-/// The most layers.
-const MAX_LAYERS: usize = 10_000;
+/// The most layers, each an operation of the graph.
+pub(crate) const MAX_LAYERS: usize = 40_000;
 /// The longest name.
 const MAX_NAME: usize = 256;
 /// The most memory that one item may take at a party, unless another limit is given.
