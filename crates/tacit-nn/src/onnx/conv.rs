@@ -20,12 +20,12 @@ struct Layer<'a> {
     groups: usize,
 }
 
-/// The input and weights of Conv and ConvTranspose.
-fn layer<'a>(call: &Call<'a>) -> Result<Layer<'a>, Fault> {
+/// The input and weights of Conv and ConvTranspose; `among` as of [`conv`].
+fn layer<'a>(call: &Call<'a>, among: bool) -> Result<Layer<'a>, Fault> {
     let (x, shape) = call.secret(0)?;
     let (weight_shape, weight) = call.weights(1)?;
     let (channels, size) = spatial(shape)?;
-    let rank = size.len();
+    let rank = size.len() - usize::from(among);
     if weight_shape.len() != rank + 2 || weight_shape.contains(&0) {
         return bad(format!(
             "its weights have the shape {weight_shape:?}, {} axes are needed",
@@ -47,9 +47,9 @@ fn layer<'a>(call: &Call<'a>) -> Result<Layer<'a>, Fault> {
     })
 }
 
-/// Conv by constant weights.
-pub(super) fn conv(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let layer = layer(call)?;
+/// Conv by constant weights. Where it is `among` many items, these stand along the first axis of the space.
+pub(super) fn conv(call: &Call, builder: &mut Builder, among: bool) -> Result<Value, Fault> {
+    let layer = layer(call, among)?;
     let (shape, groups, channels) = (layer.weight_shape, layer.groups, layer.channels);
     let filters = shape[0];
     let divides = groups > 0 && channels.is_multiple_of(groups) && filters.is_multiple_of(groups);
@@ -58,7 +58,10 @@ pub(super) fn conv(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
             "its weights {shape:?} in {groups} groups do not fit {channels} channels"
         ));
     }
-    let window = Window::read(call, &shape[2..], layer.size)?;
+    let mut window = Window::read(call, &shape[2..], &layer.size[usize::from(among)..])?;
+    if among {
+        window = window.with_one_before();
+    }
     let weights = (layer.weight.clone(), filters);
     convolution(
         call,
@@ -165,7 +168,7 @@ fn unfolded_index(channels: usize, size: &[usize], window: &Window, out: &[usize
 /// ConvTranspose: a convolution by the weights turned round, of the input with zeros between its
 /// elements and around them.
 pub(super) fn transposed(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let mut layer = layer(call)?;
+    let mut layer = layer(call, false)?;
     let (shape, groups, channels) = (layer.weight_shape, layer.groups, layer.channels);
     if groups == 0 || !channels.is_multiple_of(groups) || shape[0] != channels {
         return bad(format!(

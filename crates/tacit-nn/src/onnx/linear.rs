@@ -147,7 +147,8 @@ fn scaled(builder: &mut Builder, weight: Weights, factor: f32) -> Weights {
 }
 
 pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (x, shape) = call.secret(0)?;
+    let (x, all) = call.secret(0)?;
+    let shape = &all[usize::from(call.whole && !all.is_empty())..];
     if call.int("spatial", 1) == 0 {
         return unsupported("its 'spatial' is 0: it has numbers for every element");
     }
@@ -185,6 +186,6 @@ pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
             shift,
         }),
         vec![x],
-        shape.to_vec(),
+        all.to_vec(),
     )
 }

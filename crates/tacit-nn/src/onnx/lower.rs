@@ -11,7 +11,7 @@ use super::{
     activation, along, attention, chosen, columns, compare, conv, einsum, element, factors,
 };
 use super::{
-    fourier, function, grid, halves, linear, loss, mask, missing, moves, nary, norm, picked,
+    fourier, function, grid, halves, linear, loss, many, mask, missing, moves, nary, norm, picked,
     places, pool, power, product,
 };
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
@@ -78,7 +78,7 @@ pub(super) fn items(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
 /// The output of a node that has one.
 fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     match call.node.op_type.as_str() {
-        "Conv" => conv::conv(call, builder),
+        "Conv" => many::conv(call, builder),
         "ConvTranspose" => conv::transposed(call, builder),
         "Gemm" => linear::gemm(call, builder),
         "MatMul" => product::matmul(call, builder),

@@ -90,6 +90,15 @@ impl<'a> Makers<'a> {
         }
     }
 
+    /// The whole numbers that a value is.
+    pub(super) fn wholes(&self, value: &str) -> Option<Vec<i64>> {
+        let read = Reader { folder: None }.read(self.tensor(value)?);
+        match read.ok()?.data {
+            Data::Int(values) => Some(values.to_vec()),
+            _ => None,
+        }
+    }
+
     /// The float that a value is, alone.
     pub(super) fn float(&self, value: &str) -> Option<f32> {
         match self.single(value)? {

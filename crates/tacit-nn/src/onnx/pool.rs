@@ -61,6 +61,18 @@ impl Window {
         Ok(window)
     }
 
+    /// This window over space with an axis more before the others, of which it sees one place.
+    pub(super) fn with_one_before(mut self) -> Window {
+        let rank = self.rank();
+        for sizes in [&mut self.kernel, &mut self.stride, &mut self.dilation] {
+            sizes.insert(0, 1);
+        }
+        for start in [rank, 0] {
+            self.pad.insert(start, 0);
+        }
+        self
+    }
+
     fn rank(&self) -> usize {
         self.kernel.len()
     }

@@ -6,6 +6,7 @@ use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::fold::{rearranged, select};
 use super::lower;
+use super::many;
 use crate::graph::{Op, ValueId, len};
 
 /// The most places of a batch axis that are computed one by one.
@@ -17,12 +18,14 @@ enum Treats {
     Elements,
     /// The axes that the node names, or all axes alike.
     Axes,
+    /// Every channel of what stands at each place of the first axis.
+    Channels,
     /// What stands at each place of this axis.
     Places(usize),
 }
 
 fn treats(call: &Call) -> Option<Treats> {
-    use Treats::{Axes, Elements, Places};
+    use Treats::{Axes, Channels, Elements, Places};
     Some(match call.node.op_type.as_str() {
         "Acos" | "Asin" | "Atan" | "Cos" | "IsInf" | "IsNaN" | "OptionalGetElement" | "Sin"
         | "Tan" => Elements,
@@ -105,22 +108,16 @@ fn treats(call: &Call) -> Option<Treats> {
         // Of constants alone.
         "NonZero" | "OneHot" | "Range" => Axes,
         "ZipMap" => Axes,
-        "BatchNormalization" if call.int("training_mode", 0) != 0 => Axes,
-        "Gemm" => Axes,
+        "BatchNormalization" | "Conv" | "Gemm" => Axes,
+        "MaxPool" if call.node.output.len() > 1 => Places(0),
+        "AveragePool" | "GlobalAveragePool" | "GlobalLpPool" | "GlobalMaxPool" | "LpPool"
+        | "MaxPool" => Channels,
         "AffineGrid"
-        | "AveragePool"
-        | "BatchNormalization"
-        | "Conv"
         | "ConvTranspose"
         | "DepthToSpace"
-        | "GlobalAveragePool"
-        | "GlobalLpPool"
-        | "GlobalMaxPool"
         | "GroupNormalization"
         | "InstanceNormalization"
         | "LRN"
-        | "LpPool"
-        | "MaxPool"
         | "SpaceToDepth" => Places(0),
         // Rows of a table.
         "Binarizer"
@@ -145,6 +142,7 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
     match treats(call) {
         Some(Treats::Elements) => elements(call, builder),
         Some(Treats::Axes) => lower::items(call, builder),
+        Some(Treats::Channels) => many::channels(call, builder),
         Some(Treats::Places(along)) => places(call, builder, along),
         None => unsupported("it is not supported of an input that is one item, without a batch"),
     }

@@ -6,7 +6,7 @@ use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::constant::Constant;
 use crate::onnx::element::Arithmetic;
-use crate::onnx::{conv, fold, product};
+use crate::onnx::{fold, many, product};
 
 /// QLinearMatMul and QLinearConv: of the numbers that are meant, quantised again.
 pub(in crate::onnx) fn linear(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -24,7 +24,7 @@ pub(in crate::onnx) fn linear(call: &Call, builder: &mut Builder) -> Result<Valu
         _ => {
             let bias = bias(call)?.map(Value::Constant);
             let inputs = vec![Some(&x), Some(&w), bias.as_ref()];
-            convolved(&inside(inputs), builder)?
+            many::conv(&inside(inputs), builder)?
         }
     };
     let scales = Scales::of(call, [6, 7])?;
@@ -58,7 +58,7 @@ pub(in crate::onnx) fn integer(call: &Call, builder: &mut Builder) -> Result<Val
     };
     match matmul {
         true => product::matmul(&inside, builder),
-        false => convolved(&inside, builder),
+        false => many::conv(&inside, builder),
     }
 }
 
@@ -73,36 +73,6 @@ fn along(call: &Call, x: &Value, mut zero: Constant, i: usize) -> Constant {
         };
     }
     zero
-}
-
-/// Conv; of an input that is one item, of the one that it holds.
-fn convolved(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    if !call.whole {
-        return conv::conv(call, builder);
-    }
-    let (id, shape) = call.secret(0)?;
-    let [1, item @ ..] = shape else {
-        return unsupported("its batch is neither free nor of one item");
-    };
-    let (shape, batch) = (item.to_vec(), 0);
-    let x = Value::Secret { id, shape, batch };
-    let mut inputs = call.inputs.clone();
-    inputs[0] = Some(&x);
-    let name = call.name.clone();
-    let one = Call {
-        name,
-        whole: false,
-        inputs,
-        ..*call
-    };
-    match conv::conv(&one, builder)? {
-        Value::Secret { id, shape, .. } => Ok(Value::Secret {
-            id,
-            shape: [vec![1], shape].concat(),
-            batch: 0,
-        }),
-        other => Ok(other),
-    }
 }
 
 /// The bias of QLinearConv, which counts products of both scales.
