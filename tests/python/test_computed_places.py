@@ -82,7 +82,13 @@ def test_remainders_choose_rows(setting, tmp_path):
     rows = net("Gather", net.rng.normal(0, 1, (8, 4)), net("Mod", "ids", np.array(8)))
     net.save(path, rows, opset=18)
     ids = np.random.default_rng(0).integers(0, 100, (8, 3))
-    compared(path, {"ids": ids}, {"ids": ids[:4]}, setting)
+    x = ids[:4]
+    if setting == "shamir, 31 bits":
+        # So few bits give another row of one multiple of 8 in a hundred, which is warned of.
+        x = np.where(x % 8 == 0, x + 1, x)
+    model = compared(path, {"ids": ids}, {"ids": x}, setting)
+    if setting == "shamir, 31 bits":
+        assert any("61-bit field" in warning for warning in model.warnings)
 
 
 def last_valid(path, steps=5, size=3):
