@@ -113,8 +113,8 @@ def test_counts_need_no_samples(tmp_path, form):
     assert not [text for text in model.warnings if "reciprocal" in text], model.warnings
 
 
-def test_votes_over_their_sum_warn_of_nothing(tmp_path):
-    """Some class has a vote, so the sum is 1 at least: a plan cannot know it, and need not."""
+def votes():
+    """Nodes that count how often a row has each of three classes."""
     classes = "none", "one", "two"
     nodes = [node("Floor", "x", "f"), node("Max", "f", "none", "g"), node("Min", "g", "two", "v")]
     for name in classes:
@@ -123,10 +123,13 @@ def test_votes_over_their_sum_warn_of_nothing(tmp_path):
             node("Cast", f"is {name}", f"t {name}", to=FLOAT),
             node("ReduceSum", f"t {name}", "axis", f"n {name}"),
         ]
-    nodes += [
-        helper.make_node("Concat", [f"n {name}" for name in classes], ["votes"], axis=1),
-        node("ReduceSum", "votes", "axis", "all"), node("Div", "votes", "all", "y"),
-    ]  # fmt: skip
+    counts = [f"n {name}" for name in classes]
+    return [*nodes, helper.make_node("Concat", counts, ["votes"], axis=1)]
+
+
+def test_votes_over_their_sum_warn_of_nothing(tmp_path):
+    """Some class has a vote, so the sum is 1 at least: a plan cannot know it, and need not."""
+    nodes = [*votes(), node("ReduceSum", "votes", "axis", "all"), node("Div", "votes", "all", "y")]
     session = saved(tmp_path / "m.onnx", nodes)
     x = rows(100, 4)
     model = tacit.compile(tmp_path / "m.onnx", samples=x, protocol="clear")
@@ -137,17 +140,8 @@ def test_votes_over_their_sum_warn_of_nothing(tmp_path):
 
 def test_counts_over_the_sum_of_others_are_no_votes(tmp_path):
     """The sum of two of three may be 0 where the third is not: its quotient is infinite."""
-    classes = "none", "one", "two"
-    nodes = [node("Floor", "x", "f"), node("Max", "f", "none", "g"), node("Min", "g", "two", "v")]
-    for name in classes:
-        nodes += [
-            node("Equal", "v", name, f"is {name}"),
-            node("Cast", f"is {name}", f"t {name}", to=FLOAT),
-            node("ReduceSum", f"t {name}", "axis", f"n {name}"),
-        ]
-    nodes += [
-        helper.make_node("Concat", [f"n {name}" for name in classes], ["votes"], axis=1),
-        node("Slice", "votes", "axis", "three", "axis", "others"),
+    nodes = [
+        *votes(), node("Slice", "votes", "axis", "three", "axis", "others"),
         node("ReduceSum", "others", "axis", "some"), node("Div", "votes", "some", "y"),
     ]  # fmt: skip
     saved(tmp_path / "m.onnx", nodes)

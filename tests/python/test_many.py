@@ -73,6 +73,22 @@ def test_convolutions_of_many_places_are_right(tmp_path, kind):
     check(path, RNG.normal(size=(6, 5, *item)).astype(F32))
 
 
+def test_quantised_convolutions_of_many_places_are_right(tmp_path):
+    """Of integers with zero points, a scale for each filter, and numbers again."""
+    inside = [
+        node("QuantizeLinear", "a", "scale", "zero", "q"),
+        node("QLinearConv", "q", "scale", "zero", "w", "scales", "zeros", "scale", "zero", "c"),
+        node("DequantizeLinear", "c", "scale", "zero", "b"),
+    ]
+    path = tmp_path / "m.onnx"
+    tensors = {
+        "scale": F32(0.125), "zero": np.uint8(100), "scales": F32([0.5, 0.25, 0.125]),
+        "zeros": np.zeros(3, np.int8), "w": RNG.integers(-3, 4, (3, 2, 2, 2)).astype(np.int8),
+    }  # fmt: skip
+    of_places(path, inside, (2, 4, 4), 5, **tensors)
+    check(path, RNG.integers(-4, 5, (6, 5, 2, 4, 4)).astype(F32))
+
+
 POOLS = {
     "MaxPool": {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 1]},
     "AveragePool": {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "count_include_pad": 1},
