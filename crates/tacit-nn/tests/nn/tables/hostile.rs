@@ -175,7 +175,7 @@ fn a_tree_that_is_one_leaf_says_nothing() {
 /// A chain as long as a small file can hold: an error, no stack that overflows.
 #[test]
 fn a_tree_of_too_many_levels() {
-    let n = 60_000;
+    let n = 30_000;
     let chain = |last: i64, lead: &dyn Fn(i64) -> i64| {
         (0..2 * n + 1)
             .map(|i| if i == last { 0 } else { lead(i) })
