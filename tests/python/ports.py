@@ -1,30 +1,29 @@
 """Ports of parties on this machine."""
 
+import random
 import re
 import socket
+
+CHOICE = range(10240, 32768)
+"""Below the ports that a system gives to outgoing connections, one of which could take a port
+between its choice and its use."""
 
 
 def free_ports(count):
     """Ports that are free, no two alike."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+    return free_blocks(count, 1)
 
 
 def free_blocks(count, size):
     """Ports that are free with those behind them, so many each, no two blocks alike."""
-    held, found = [], []
+    held, found, chance = [], [], random.SystemRandom()
     try:
         while len(found) < count:
-            block = [socket.create_server(("127.0.0.1", 0))]
-            held += block
-            first = block[0].getsockname()[1]
+            first = chance.randrange(CHOICE.start, CHOICE.stop - size)
             try:
-                held += [socket.create_server(("127.0.0.1", first + i)) for i in range(1, size)]
+                held += [socket.create_server(("127.0.0.1", first + i)) for i in range(size)]
                 found.append(first)
-            except (OSError, OverflowError):
+            except OSError:
                 continue
     finally:
         for s in held:

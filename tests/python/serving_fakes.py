@@ -8,12 +8,12 @@ import base64
 import hashlib
 import json
 import secrets
-import socket
 import threading
 import time
 from contextlib import contextmanager
 
 import numpy as np
+from ports import free_ports
 
 from tacit import TacitError, _tacit
 from tacit.serving import serve as serving
@@ -228,11 +228,6 @@ def keys(folder):
     _tacit.init(str(folder), json.dumps({"protocol": "falcon", "port": 7100}))
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
-
-
 class Running:
     """A party that serves on a thread."""
 
@@ -298,7 +293,7 @@ def parties(folder, clients=((), (), ()), models=("digits",), quick=(), **servic
     try:
         for party in range(3):
             services = {name: FakeService(world, party) for name, world in worlds.items()}
-            made = config(folder, party, free_port(), models, clients[party], **service)
+            made = config(folder, party, free_ports(1)[0], models, clients[party], **service)
             running.append(Running(made, services, quick).start())
         wait_for(lambda: all(not one.party.host.reasons() for one in running))
         yield running, worlds

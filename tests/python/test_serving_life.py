@@ -17,7 +17,8 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from serving_fakes import FakeService, World, free_port, keys, parties, wait_for
+from ports import free_ports
+from serving_fakes import FakeService, World, keys, parties, wait_for
 from test_serving_http import body, post, refused
 
 from tacit.serving.audit_check import check, public_keys
@@ -150,7 +151,7 @@ def test_one_model_fails_alone(tmp_path):
 def started(folder, delay):
     """A process that serves, and its address."""
     keys(folder)
-    port = free_port()
+    port = free_ports(1)[0]
     line = [sys.executable, str(HERE / "serving_process.py"), str(folder), str(port), str(delay)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path])}
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env=environment)

@@ -36,6 +36,7 @@ pub mod options;
 mod outputs;
 mod party;
 mod party_name;
+mod ports;
 mod predict;
 mod processes;
 mod protocol;

@@ -4,7 +4,6 @@ mod children;
 
 use std::cell::Cell;
 use std::fs::{self, DirBuilder};
-use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use tacit_nn::graph::Output;
 use crate::init::Setup;
 use crate::job::{Observer, Planned};
 use crate::party::numbered;
+use crate::ports::free_ports;
 use crate::terms::Terms;
 use crate::{Compiled, Error, Outcome, Progress, Report, Session, Settings, Tensor, npy, outputs};
 use children::Processes;
@@ -186,7 +186,7 @@ fn prepare(
         options: &source.options,
         instance: terms.instance,
         roles: terms.roles,
-        ports: free_ports(terms.instance.parties)?,
+        ports: free_ports(terms.instance.parties, 1)?,
         connect_timeout: CONNECT.max(settings.timeout).as_secs_f64(),
         model,
         samples: source.samples.is_some().then_some(samples),
@@ -194,18 +194,6 @@ fn prepare(
         output: output_file(compiled.outputs()).into(),
     };
     setup.write(dir, "party.toml", Setup::config)
-}
-
-/// Ports that were free a moment ago, all different.
-fn free_ports(n: usize) -> Result<Vec<u16>, Error> {
-    let port = |listener: std::io::Result<TcpListener>| {
-        listener.and_then(|l| Ok((l.local_addr()?.port(), l)))
-    };
-    let held: Result<Vec<_>, _> = (0..n)
-        .map(|_| port(TcpListener::bind(("127.0.0.1", 0))))
-        .collect();
-    let held = held.map_err(|e| Error::setting("127.0.0.1", format!("no port is free ({e})")))?;
-    Ok(held.into_iter().map(|(port, _)| port).collect())
 }
 
 /// A folder that only this user may look into, removed at the end.

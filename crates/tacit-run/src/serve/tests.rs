@@ -1,5 +1,4 @@
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -7,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::client::Described;
 use super::*;
+use crate::ports::free_ports;
 use crate::{Array, CompileOptions, Given, InitOptions, ServeConfig, Tensor, init};
 
 mod approvals;
@@ -29,19 +29,8 @@ fn digits() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits/digits.onnx")
 }
 
-/// The first of some ports that are free, one after the other, and what holds them.
-fn free_ports() -> (u16, Vec<TcpListener>) {
-    const MOST: u16 = 4;
-    loop {
-        let first = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = first.local_addr().expect("bound").port();
-        let more = (1..MOST).map(|i| TcpListener::bind(("127.0.0.1", port.saturating_add(i))));
-        if let Ok(mut held) = more.collect::<Result<Vec<_>, _>>() {
-            held.push(first);
-            return (port, held);
-        }
-    }
-}
+/// A port for peers and those behind it, for sessions beside it.
+const PORTS: u16 = 4;
 
 /// Services of all parties in folders of their own, with their lives on threads.
 struct Parties {
@@ -72,8 +61,7 @@ impl Parties {
             // The server is party 0.
             folders.reverse();
         }
-        let held: Vec<(u16, Vec<TcpListener>)> = (folders.iter()).map(|_| free_ports()).collect();
-        let ports: Vec<u16> = held.iter().map(|(first, _)| *first).collect();
+        let ports = free_ports(folders.len(), PORTS).expect("ports");
         for (party, folder) in folders.iter().enumerate() {
             let path = folder.join("serve.toml");
             let mut text = fs::read_to_string(&path).expect("a config");
@@ -86,7 +74,6 @@ impl Parties {
             }
             fs::write(&path, edit(party, text)).expect("written");
         }
-        drop(held);
         let service = |folder: &PathBuf| {
             Service::new(&folder.join("serve.toml"), "model", None)
                 .unwrap_or_else(|e| panic!("{e}"))

@@ -166,7 +166,7 @@ fn whoever_leaves_waits_for_nobody() {
     service.leave();
     assert!(live.join().expect("no panic").is_ok());
     let address = &service.config.peers(0, 0).expect("it has one")[0].address;
-    drop(TcpListener::bind(address).expect("the port is free"));
+    drop(std::net::TcpListener::bind(address).expect("the port is free"));
     assert!(service.run(&mut |_| {}).is_ok());
     assert!(service.state().contains("drained"));
 }
