@@ -16,6 +16,7 @@
 //! | `reciprocal.rs` | `1 / (1 + e)` of `0 <= e <= 1` |
 //! | `logistic.rs` | `1 / (1 + exp(-|x|))`, what sigmoids and tanhs share |
 //! | `sigmoid.rs`, `tanh.rs` | these |
+//! | `erf.rs` | the error function, beyond the paper |
 //! | `normal.rs` | numbers brought between 1 and 2 |
 //! | `rsqrt.rs` | square roots and their inverses |
 //! | `inverse.rs` | `1 / x`, beyond the paper |
@@ -26,6 +27,7 @@
 //! | `clear.rs` | the building blocks on numbers in the clear |
 
 mod clear;
+mod erf;
 mod exact;
 mod exp;
 mod gelu;
@@ -49,6 +51,7 @@ use tacit_protocols::Error;
 use crate::sum::{Shape, Sum};
 use crate::{Engine, Msb, Shared};
 
+pub use erf::Erf;
 pub use exp::Exp;
 pub use gelu::Gelu;
 pub use inverse::Inverse;

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tacit_protocols::Error;
 use tacit_protocols::math::{Elementary, FunctionKind};
 
-use crate::functions::{DIGIT, Exp, Format, Inverse, Sigmoid, SquareRoot, Tanh};
+use crate::functions::{DIGIT, Erf, Exp, Format, Inverse, Sigmoid, SquareRoot, Tanh};
 use crate::{Engine, Shared};
 
 /// A function with its tables.
 pub(super) enum Native {
+    Erf(Erf),
     Exp(Exp),
     Sigmoid(Sigmoid),
     Tanh(Tanh),
@@ -52,6 +53,7 @@ impl Native {
         Ok(Some(match kind {
             FunctionKind::Sigmoid => Native::Sigmoid(Sigmoid::new(input, output, DIGIT)?),
             FunctionKind::Tanh => Native::Tanh(Tanh::new(input, output, DIGIT)?),
+            FunctionKind::Erf => Native::Erf(Erf::new(input, output)?),
             FunctionKind::Exp { high } if high <= 0 => Native::Exp(match bounded {
                 true => Exp::new(input, output, DIGIT)?,
                 false => Exp::up_to(input, output, DIGIT, high)?,
@@ -72,6 +74,7 @@ impl Native {
     /// The function of shares of the argument's width, in the ring's.
     pub fn apply(&self, engine: &mut Engine, x: &Shared) -> Result<Shared, Error> {
         match self {
+            Native::Erf(erf) => erf.apply(engine, x),
             Native::Exp(exp) => exp.apply(engine, x),
             Native::Sigmoid(sigmoid) => sigmoid.apply(engine, x),
             Native::Tanh(tanh) => tanh.apply(engine, x),
@@ -191,13 +194,14 @@ mod tests {
             let kinds = [
                 FunctionKind::Sigmoid,
                 FunctionKind::Tanh,
+                FunctionKind::Erf,
                 FunctionKind::Exp {
                     high: -(draw(9) as i32),
                 },
                 FunctionKind::Reciprocal { span },
                 FunctionKind::InverseSqrt { span },
             ];
-            let kind = kinds[draw(5) as usize];
+            let kind = kinds[draw(6) as usize];
             // Half of them near those of real plans, the others anything.
             let most = [24, 65][draw(2) as usize];
             let formats = [0, 1].map(|_| Format::new(draw(most), draw(most.min(40))));

@@ -1,5 +1,7 @@
 //! The largest errors, over all 16-bit inputs and the paper's scales.
 
+use tacit_protocols::math::error_function;
+
 use super::super::*;
 use super::reference::{self, Real, Reference};
 
@@ -65,6 +67,31 @@ fn exponentials_sigmoids_and_tanhs_are_as_near_as_the_papers() {
         all[0].int <= 3 && all[1].int <= 4 && all[2].int <= 4,
         "{all:?}"
     );
+}
+
+/// Of every input and of both signs, the largest magnitude included; results have one value per magnitude.
+#[test]
+fn error_functions_are_near() {
+    let mut largest = 0.0f64;
+    for scale in [0, 2, 4, 6, 8, 11, 12, 13, 15] {
+        for result in (4..=24).filter(|result| result % 2 == 0 || *result == 13) {
+            let output = Format::new(result + 2, result);
+            let erf = Erf::new(Format::new(BITS, scale), output).unwrap();
+            let read = |y: u64| ((y << (62 - result)) as i64) >> (62 - result);
+            let mut worst = 0.0f64;
+            for x in 0..=1u64 << (BITS - 1) {
+                let exact = error_function(x as f64 / f64::from(1 << scale));
+                let exact = exact * f64::from(1 << result);
+                let minus = read(erf.clear(x.wrapping_neg() & 0xffff));
+                worst = worst.max((-minus as f64 - exact).abs());
+                if x < 1 << (BITS - 1) {
+                    assert_eq!(read(erf.clear(x)), -minus, "{x}, {scale} to {result}");
+                }
+            }
+            largest = largest.max(worst);
+        }
+    }
+    assert!(largest < 2.0, "{largest}");
 }
 
 /// Of all inputs whose difference to the bound is a number: as near below it, and the same above.

@@ -87,6 +87,22 @@ fn tanhs_of_all_inputs() {
 }
 
 #[test]
+fn error_functions_of_all_inputs() {
+    let inputs: Vec<u64> = (0..1 << 16).collect();
+    // By a table, by chords and by parabolas, with an end and without.
+    for (scale, result, bits) in [
+        (2, 8, 12),
+        (12, 12, 16),
+        (12, 10, 64),
+        (15, 20, 24),
+        (11, 24, 28),
+    ] {
+        let erf = Erf::new(format(scale), Format::new(bits, result)).unwrap();
+        equal(16, &inputs, |x| erf.clear(x), |e, x| erf.apply(e, x));
+    }
+}
+
+#[test]
 fn roots_of_all_inputs() {
     let inputs: Vec<u64> = (0..1 << 15).collect();
     for (scale, result) in PAIRS {

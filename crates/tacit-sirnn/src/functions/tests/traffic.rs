@@ -68,4 +68,14 @@ fn functions_take_less_than_the_papers() {
     let (bytes, hops) = traffic(16, |e, x| root.apply(e, x));
     println!("rsqrt: {bytes:.0?} bytes, {hops} hops");
     assert!(bytes[0] < 3780.0 && bytes[1] < 1375.0, "{bytes:?}");
+    for (input, output, most) in [
+        (f, f, 1000.0),
+        (Format::new(24, 19), Format::new(24, 20), 2000.0),
+        (Format::new(29, 24), Format::new(28, 24), 3500.0),
+    ] {
+        let erf = Erf::new(input, output).unwrap();
+        let (bytes, hops) = traffic(input.bits, |e, x| erf.apply(e, x));
+        println!("erf from {input:?} to {output:?}: {bytes:.0?} bytes, {hops} hops");
+        assert!(bytes[1] < most, "{bytes:?}");
+    }
 }
