@@ -1,6 +1,6 @@
 //! What can go wrong inside a protocol.
 
-use tacit_net::NetError;
+use tacit_net::{NetError, Party};
 
 /// An error of a protocol run. None of them carries a share, a seed or a secret.
 #[derive(Debug, thiserror::Error)]
@@ -46,4 +46,14 @@ pub enum Error {
     /// A call outside the machine's range.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl Error {
+    /// Tells the others why the set-up of a machine ends, with which the party goes, too. Of links that
+    /// fail the party tells them itself.
+    pub fn end_set_up(&self, party: &mut Party) {
+        if !matches!(self, Error::Net(_)) {
+            party.give_up(&self.to_string());
+        }
+    }
 }

@@ -41,8 +41,14 @@ impl Pair {
     }
 }
 
-/// Agrees on a secret with each of `peers`. 2 hops; every party sends 64 bytes to each of them.
+/// Agrees on a secret with each of `peers`, who are told why it fails. 2 hops; every party sends 64 bytes
+/// to each of them.
 pub(crate) fn agree(party: &mut Party, peers: &[usize]) -> Result<Vec<Pair>, Error> {
+    let pairs = exchange(party, peers);
+    pairs.inspect_err(|error| error.end_set_up(party))
+}
+
+fn exchange(party: &mut Party, peers: &[usize]) -> Result<Vec<Pair>, Error> {
     let id = party.id();
     let ours = peers
         .iter()

@@ -7,6 +7,7 @@ use tacit_algebra::Bits;
 use tacit_protocols::count::{Counts, play};
 use tacit_protocols::machine::{Call, CostModel};
 use tacit_protocols::math::Elementary;
+use tacit_protocols::pool::levels;
 use tacit_protocols::{Cost, Error};
 
 use super::encrypted::Product;
@@ -58,6 +59,19 @@ impl SirnnCost {
                 .for_each(|elements| *elements = n);
             call
         };
+        if let Call::Maxpool {
+            windows,
+            size,
+            keys,
+            bits,
+        } = *call
+        {
+            // Windows may be larger than memory: of a peer's plan nothing is known yet.
+            return levels(size).try_fold(Tally::default(), |sum, (pairs, _)| {
+                let n = pairs * windows;
+                Ok(sum.then(&self.tally(&Call::Relu { n, keys, bits })?))
+            });
+        }
         match { *call }.elements() {
             Some(n) => self.along(*n, of),
             None => self.count(call),
@@ -172,5 +186,28 @@ impl CostModel for SirnnCost {
         let product = Product::of(call, self.0.bits);
         let way = product.and_then(|product| self.way(&product));
         self.stored(call) + way.map_or(0, |way| way.memory())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tacit_net::LinkModel;
+
+    use super::*;
+    use crate::ot::OtExtension;
+
+    /// A peer's plan may have windows that no memory holds.
+    #[test]
+    fn windows_of_any_size_are_counted() {
+        let cost = SirnnCost::new(Options {
+            bits: 64,
+            sign_bits: 64,
+            kind: OtExtension::default(),
+            products: super::super::Products::Auto,
+            link: LinkModel::default(),
+        });
+        let [small, large] = [1 << 20, 1 << 40].map(|size| cost.stored(&Call::maxpool(1, size)));
+        // Of one element less, each.
+        assert!((large / small).abs_diff(1 << 20) < 4, "{small}, {large}");
     }
 }

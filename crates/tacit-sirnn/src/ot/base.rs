@@ -144,6 +144,7 @@ mod tests {
     use tacit_net::testing::{self, Fate};
     use tacit_net::{LinkModel, Phase, memory};
 
+    use super::super::{OtExtension, source};
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(60);
@@ -178,7 +179,7 @@ mod tests {
         }
     }
 
-    /// What party 0 says when the message of party 1 at a step was changed.
+    /// What party 0 says when the message of party 1 at a step was changed, which party 1 hears.
     fn told(broken: &'static str, change: impl Fn(&mut Vec<u8>) + Send + 'static) -> String {
         let parties = testing::mesh_with(PARTIES, TIMEOUT, move |message| {
             if message.from == 1 && message.step == broken {
@@ -186,11 +187,17 @@ mod tests {
             }
             Fate::Deliver
         });
-        let ends = testing::run(parties, |mut party| exchange(&mut party, &[0, 1]).err());
-        let error = ends[0].as_ref().expect("party 0 refuses");
-        let said = error.to_string();
+        let ends = testing::run(parties, |mut party| {
+            source(&mut party, OtExtension::default())
+                .err()
+                .map(|e| e.to_string())
+        });
+        let [Some(said), Some(heard)] = &ends[..] else {
+            panic!("{ends:?}");
+        };
         assert!(said.contains("party 1") && said.contains(broken), "{said}");
-        said
+        assert!(heard.contains(said), "{heard}");
+        said.clone()
     }
 
     /// Points that a peer must not choose: no encoding of any; the same one, encoded otherwise

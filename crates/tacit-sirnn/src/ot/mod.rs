@@ -252,13 +252,16 @@ pub fn source(party: &mut Party, kind: OtExtension) -> Result<Box<dyn RandomOt>,
             "OTs need two parties, not {parties}"
         )));
     }
-    Ok(match kind {
+    let source: Result<Box<dyn RandomOt>, Error> = match kind {
         OtExtension::SoftSpoken { k } if !(1..=8).contains(&k) => {
-            return Err(Error::Invalid(format!("SoftSpoken's k is 1 to 8, not {k}")));
+            Err(Error::Invalid(format!("SoftSpoken's k is 1 to 8, not {k}")))
         }
-        OtExtension::SoftSpoken { k } => Box::new(SoftSpoken::setup(party, k, KINDS as u32)?),
-        OtExtension::Silent => Box::new(Silent::setup(party)?),
-    })
+        OtExtension::SoftSpoken { k } => {
+            SoftSpoken::setup(party, k, KINDS as u32).map(|source| Box::new(source) as _)
+        }
+        OtExtension::Silent => Silent::setup(party).map(|source| Box::new(source) as _),
+    };
+    source.inspect_err(|error| error.end_set_up(party))
 }
 
 /// The other of two parties.
