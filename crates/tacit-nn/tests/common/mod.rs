@@ -190,6 +190,7 @@ pub fn model(item: &[i64], node: Vec<NodeProto>, initializer: Vec<TensorProto>) 
                 name: "y".into(),
                 r#type: None,
             }],
+            ..Default::default()
         }),
         ..Default::default()
     }

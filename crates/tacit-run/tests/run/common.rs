@@ -240,6 +240,7 @@ pub fn model(node: Vec<NodeProto>, initializer: Vec<TensorProto>) -> ModelProto 
                 name: "output".into(),
                 r#type: None,
             }],
+            ..Default::default()
         }),
         ..ModelProto::default()
     }

@@ -140,7 +140,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "ScatterElements",
             3,
             &[("axis", Int, 11, NOW), ("reduction", Text, 16, NOW)],
-            "constant indices, each once unless they add",
+            "constant indices, each once unless they add; or, along the last axis and where the file declares shapes, places that TopK or ArgMax found",
         ),
     ),
     from(
@@ -149,7 +149,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "ScatterND",
             3,
             &[("reduction", Text, 16, NOW)],
-            "constant indices, each once unless they add",
+            "constant indices, each once unless they add; or, along the last axis and where the file declares shapes, places that TopK or ArgMax found",
         ),
     ),
     op("Size", 1, &[], ""),

@@ -159,6 +159,7 @@ fn step(
         initializer: vec![],
         input: std::iter::once(value("state in")).chain(places).collect(),
         output: vec![value("state out"), value("answer")],
+        ..super::GraphProto::default()
     }
 }
 

@@ -1,0 +1,221 @@
+//! ScatterElements at places that TopK or ArgMax found, as routers of experts choose groups: by a row of zeros with a 1
+//! for every place (OneHot), times the updates, summed.
+
+use std::collections::HashMap;
+
+use super::makers::Makers;
+use super::proto::data_type::{FLOAT, INT64};
+use super::proto::{
+    AttributeProto, DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto,
+};
+
+/// The type of an attribute of one whole number.
+const INT: i32 = 2;
+/// From which operator set on sums and new axes take their axes as an input.
+const AXES_GIVEN: i64 = 13;
+
+/// A scatter whose places TopK or ArgMax found.
+struct Found {
+    node: usize,
+    /// Places along the last axis.
+    depth: i64,
+    /// The type of the elements.
+    elements: i32,
+    /// Whether what is scattered into is 0 everywhere.
+    empty: bool,
+    adds: bool,
+}
+
+/// Writes them, in a file of such an operator set.
+pub(super) fn write(graph: &mut GraphProto, opset: i64) {
+    if opset < AXES_GIVEN {
+        return;
+    }
+    for found in found(graph) {
+        let node = graph.node[found.node].clone();
+        let mut written = Written {
+            prefix: node.output[0].clone(),
+            nodes: Vec::new(),
+        };
+        let constants = written.put(&node, &found);
+        graph.initializer.extend(constants);
+        // In its place, so that the order stays.
+        graph.node.splice(found.node..=found.node, written.nodes);
+    }
+}
+
+struct Written {
+    prefix: String,
+    nodes: Vec<NodeProto>,
+}
+
+impl Written {
+    fn name(&self, what: &str) -> String {
+        format!("{}/{what} of what is found", self.prefix)
+    }
+
+    fn add(
+        &mut self,
+        kind: &str,
+        inputs: &[&str],
+        what: &str,
+        attribute: &[(&str, i64)],
+    ) -> String {
+        let output = self.name(what);
+        let attribute = attribute.iter().map(|(name, i)| AttributeProto {
+            name: (*name).into(),
+            i: Some(*i),
+            r#type: INT,
+            ..AttributeProto::default()
+        });
+        self.nodes.push(NodeProto {
+            op_type: kind.into(),
+            input: inputs.iter().map(|name| (*name).to_string()).collect(),
+            output: vec![output.clone()],
+            attribute: attribute.collect(),
+            ..NodeProto::default()
+        });
+        output
+    }
+
+    /// The nodes; returns their constants.
+    fn put(&mut self, node: &NodeProto, found: &Found) -> Vec<TensorProto> {
+        let [data, index, updates] = [0, 1, 2].map(|i| &node.input[i][..]);
+        let [depth, values, last, before] =
+            ["depth", "values", "last axis", "axis before"].map(|what| self.name(what));
+        let whole = |name: &str, value| TensorProto {
+            name: name.into(),
+            data_type: INT64,
+            dims: vec![1],
+            int64_data: vec![value],
+            ..TensorProto::default()
+        };
+        let float = |name: &str, values: &[f32]| TensorProto {
+            name: name.into(),
+            data_type: FLOAT,
+            dims: vec![values.len() as i64],
+            float_data: values.into(),
+            ..TensorProto::default()
+        };
+        let mut constants = vec![
+            whole(&depth, found.depth),
+            whole(&last, -1),
+            whole(&before, -2),
+            float(&values, &[0.0, 1.0]),
+        ];
+        let to_float = [("to", i64::from(FLOAT))];
+        let plain = [("keepdims", 0)];
+        let hot = self.add("OneHot", &[index, &depth, &values], "rows", &[("axis", -1)]);
+        let updates = self.add("Cast", &[updates], "updates", &to_float);
+        let updates = self.add("Unsqueeze", &[&updates, &last], "columns", &[]);
+        let each = self.add("Mul", &[&hot, &updates], "products", &[]);
+        let mut sum = self.add("ReduceSum", &[&each, &before], "sum", &plain);
+        if !found.empty {
+            let mut kept = self.add("Cast", &[data], "data", &to_float);
+            if !found.adds {
+                let one = self.name("1");
+                constants.push(float(&one, &[1.0]));
+                let taken = self.add("ReduceSum", &[&hot, &before], "places", &plain);
+                let left = self.add("Sub", &[&one, &taken], "others", &[]);
+                kept = self.add("Mul", &[&kept, &left], "kept", &[]);
+            }
+            sum = self.add("Add", &[&kept, &sum], "joined", &[]);
+        }
+        let to = [("to", i64::from(found.elements))];
+        self.add("Cast", &[&sum], "result", &to);
+        if let Some(last) = self.nodes.last_mut() {
+            last.output = node.output.clone();
+        }
+        constants
+    }
+}
+
+fn found(graph: &GraphProto) -> Vec<Found> {
+    let makers = Makers::of(graph);
+    let declared = graph.value_info.iter().chain(&graph.input);
+    let types: HashMap<&str, &TensorTypeProto> = declared
+        .filter_map(|info| Some((&info.name[..], info.r#type.as_ref()?.tensor_type.as_ref()?)))
+        .collect();
+    let nodes = graph.node.iter().enumerate().rev();
+    let scatters = nodes.filter(|(_, node)| {
+        node.op_type == "ScatterElements" && matches!(&node.domain[..], "" | "ai.onnx")
+    });
+    scatters
+        .filter_map(|(at, node)| of(&makers, &types, at, node))
+        .collect()
+}
+
+fn of(
+    makers: &Makers,
+    types: &HashMap<&str, &TensorTypeProto>,
+    at: usize,
+    node: &NodeProto,
+) -> Option<Found> {
+    let [data, index, _] = &node.input[..] else {
+        return None;
+    };
+    let whole = |node: &NodeProto, name: &str, plain: i64| {
+        let found = node.attribute.iter().find(|a| a.name == name);
+        found.map_or(Some(plain), |a| a.i)
+    };
+    let reduction = node.attribute.iter().find(|a| a.name == "reduction");
+    let adds = match reduction.and_then(|a| a.s.as_deref()) {
+        None | Some(b"none") => false,
+        Some(b"add") => true,
+        _ => return None,
+    };
+    let dims = |name: &str| Some(&types.get(name)?.shape.as_ref()?.dim[..]);
+    let (shape, places) = match makers.tensor(data) {
+        Some(tensor) => {
+            let dim = |&size: &i64| DimensionProto {
+                dim_value: Some(size),
+                dim_param: None,
+            };
+            (tensor.dims.iter().map(dim).collect(), dims(index)?)
+        }
+        None => (dims(data)?.to_vec(), dims(index)?),
+    };
+    let shape: Vec<DimensionProto> = shape;
+    let rank = shape.len() as i64;
+    let is_last = |axis: i64| axis == -1 || axis == rank - 1;
+    // Whoever finds, finds no place twice.
+    let finder = makers.maker(index)?;
+    let finds = match &finder.op_type[..] {
+        "TopK" => {
+            is_last(whole(finder, "axis", -1)?) && makers.are_same(index, finder.output.get(1)?)
+        }
+        "ArgMax" => is_last(whole(finder, "axis", 0)?) && whole(finder, "keepdims", 1)? == 1,
+        _ => return None,
+    };
+    let same = |a: &DimensionProto, b: &DimensionProto| {
+        let named = a.dim_param.as_ref().is_some_and(|name| !name.is_empty());
+        a == b && (a.dim_value.is_some() || named)
+    };
+    let (size, others) = shape.split_last()?;
+    let fits = places.len() == shape.len() && others.iter().zip(places).all(|(a, b)| same(a, b));
+    if !finds || !fits || !is_last(whole(node, "axis", 0)?) {
+        return None;
+    }
+    let elements = match (types.get(&data[..]), makers.tensor(data)) {
+        (Some(declared), _) => declared.elem_type,
+        (None, Some(tensor)) => tensor.data_type,
+        (None, None) => return None,
+    };
+    Some(Found {
+        node: at,
+        depth: size.dim_value.filter(|depth| *depth > 0)?,
+        elements,
+        empty: is_empty(makers, data),
+        adds,
+    })
+}
+
+/// Whether a value is zeros, as far as its node tells.
+fn is_empty(makers: &Makers, value: &str) -> bool {
+    let zero = |name: &str| makers.float(name) == Some(0.0) || makers.whole(name) == Some(0);
+    match makers.maker(value) {
+        Some(node) if node.op_type == "ConstantOfShape" => node.attribute.is_empty(),
+        Some(node) if node.op_type == "Expand" => node.input.first().is_some_and(|x| zero(x)),
+        _ => false,
+    }
+}

@@ -1,0 +1,99 @@
+"""The lowest numbers where their exponential is 0, and scatters at places that are found."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from nets import Net
+from onnx import helper, shape_inference
+
+import tacit
+
+PROTOCOLS = pytest.mark.parametrize("protocol", ["clear", "falcon", "bicoptor", "shamir", "sirnn"])
+LOW = [np.float32(-np.inf), np.finfo(np.float32).min]
+
+
+def near(path, x, protocol):
+    """What a protocol and onnxruntime make of some inputs, the samples and others."""
+    onnx.save(shape_inference.infer_shapes(onnx.load(path), data_prop=True), path)
+    model = tacit.compile(path, protocol=protocol, samples=x)
+    assert not model.warnings
+    run = onnxruntime.InferenceSession(path).run
+    for given in (x, x[::-1].copy()):
+        ours = tacit.local(protocol=protocol).predict(model, given).output
+        (theirs,) = run(None, {"x": given})
+        assert np.abs(ours - theirs).max() < 2e-3
+
+
+def given(*shape):
+    return np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("low", LOW)
+@pytest.mark.parametrize("holds", [True, False])
+def test_exponentials_of_what_a_mask_leaves_out_are_0(protocol, low, holds, tmp_path):
+    """By a constant of the file, as segment sums; the numbers left out have large exponentials."""
+    net, upper = Net([4, 4]), np.triu(np.ones((4, 4), bool), 1)
+    x = net("Mul", "x", np.where(upper, 9, 1).astype(np.float32))
+    branches = [low, x] if holds else [x, low]
+    chosen = net("Where", upper if holds else ~upper, *branches)
+    net.save(tmp_path / "m.onnx", net("Exp", chosen))
+    near(tmp_path / "m.onnx", given(5, 4, 4), protocol)
+
+
+@PROTOCOLS
+def test_exponentials_of_what_a_computed_mask_leaves_out_are_0(protocol, tmp_path):
+    net = Net([6])
+    chosen = net("Where", net("Less", "x", np.float32(0.2)), "x", LOW[0])
+    net.save(tmp_path / "m.onnx", net("Exp", chosen))
+    near(tmp_path / "m.onnx", given(5, 6), protocol)
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("sink", [True, False])
+def test_softmaxes_take_the_largest_themselves(protocol, sink, tmp_path):
+    """Of masked scores, with a column beside them that every row has (attention sinks)."""
+    net = Net([4, 4])
+    mask = np.where(np.triu(np.ones((4, 4), bool), 1), LOW[1], 0).astype(np.float32)
+    scores = net("Add", "x", mask)
+    if sink:
+        column = net("Slice", net("Mul", "x", np.float32(0.5)), *map(np.array, ([0], [1], [2])))
+        scores = net("Concat", scores, column, axis=-1)
+    largest = net("ReduceMax", scores, np.array([-1]))
+    net.save(tmp_path / "m.onnx", net("Softmax", net("Sub", scores, largest), axis=-1))
+    near(tmp_path / "m.onnx", given(5, 4, 4), protocol)
+
+
+def topk(net, x, k):
+    """Values and places of the largest."""
+    out = [f"values {len(net.nodes)}", f"places {len(net.nodes)}"]
+    node = helper.make_node("TopK", [x, net.constant(np.array([k]))], out)
+    net.nodes.append(node)
+    return out
+
+
+SCATTERS = {
+    "ones among zeros": (lambda net, v, i: (zeros(net), i, np.ones((1, 2), np.float32)), {}),
+    "values among zeros": (lambda net, v, i: (zeros(net), i, v), {}),
+    "values among others": (lambda net, v, i: ("x", i, net("Neg", v)), {}),
+    "sums": (lambda net, v, i: ("x", i, v), {"reduction": "add"}),
+}
+
+
+def zeros(net):
+    return net("ConstantOfShape", net("Shape", "x"))
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("form", SCATTERS)
+def test_scatters_at_places_that_are_found_are_right(protocol, form, tmp_path):
+    make, attributes = SCATTERS[form]
+    net = Net([6])
+    values, places = topk(net, "x", 2)
+    data, places, updates = make(net, values, places)
+    if not isinstance(updates, str):
+        updates = net("Expand", updates[:, :1], net("Shape", values))
+    scattered = net("ScatterElements", data, places, updates, axis=1, **attributes)
+    net.save(tmp_path / "m.onnx", scattered)
+    near(tmp_path / "m.onnx", given(5, 6), protocol)
