@@ -21,8 +21,7 @@ struct Found {
     depth: i64,
     /// The type of the elements.
     elements: i32,
-    /// Whether what is scattered into is 0 everywhere.
-    empty: bool,
+    /// Whether updates are added to what is there, as they may be to zeros.
     adds: bool,
 }
 
@@ -110,17 +109,16 @@ impl Written {
         let updates = self.add("Unsqueeze", &[&updates, &last], "columns", &[]);
         let each = self.add("Mul", &[&hot, &updates], "products", &[]);
         let mut sum = self.add("ReduceSum", &[&each, &before], "sum", &plain);
-        if !found.empty {
-            let mut kept = self.add("Cast", &[data], "data", &to_float);
-            if !found.adds {
-                let one = self.name("1");
-                constants.push(float(&one, &[1.0]));
-                let taken = self.add("ReduceSum", &[&hot, &before], "places", &plain);
-                let left = self.add("Sub", &[&one, &taken], "others", &[]);
-                kept = self.add("Mul", &[&kept, &left], "kept", &[]);
-            }
-            sum = self.add("Add", &[&kept, &sum], "joined", &[]);
+        let mut kept = self.add("Cast", &[data], "data", &to_float);
+        if !found.adds {
+            let one = self.name("1");
+            constants.push(float(&one, &[1.0]));
+            let taken = self.add("ReduceSum", &[&hot, &before], "places", &plain);
+            let left = self.add("Sub", &[&one, &taken], "others", &[]);
+            kept = self.add("Mul", &[&kept, &left], "kept", &[]);
         }
+        // Zeros are added, too: so the declared shape must be theirs.
+        sum = self.add("Add", &[&kept, &sum], "joined", &[]);
         let to = [("to", i64::from(found.elements))];
         self.add("Cast", &[&sum], "result", &to);
         if let Some(last) = self.nodes.last_mut() {
@@ -205,8 +203,7 @@ fn of(
         node: at,
         depth: size.dim_value.filter(|depth| *depth > 0)?,
         elements,
-        empty: is_empty(makers, data),
-        adds,
+        adds: adds || is_empty(makers, data),
     })
 }
 

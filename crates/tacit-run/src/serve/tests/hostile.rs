@@ -66,11 +66,13 @@ fn shares_of_two_clients_are_not_mixed() {
         ("falcon", same as fn(usize, String) -> String),
         ("bicoptor", same),
         ("shamir", same),
+        ("sirnn", same),
     ] {
         let parties = Parties::started(&format!("mixed-{protocol}"), protocol, edit);
         let sharing = parties.sharing();
         let x = pictures(1);
-        for (id, early) in [(10, 0), (11, 1), (12, 2)] {
+        for early in 0..parties.services.len() {
+            let id = 10 + early as u8;
             let [bodies, others] = [(); 2].map(|()| sharing.split(given(&x)).expect("it fits").1);
             for (party, service) in parties.services.iter().enumerate() {
                 let (client, body) = match party == early {
