@@ -46,23 +46,35 @@ impl Engine {
         Ok(self.lookups(&[(bits, table)], x)?.remove(0))
     }
 
-    /// LUT of several tables at one index, each with its width, 64 bits together: the OTs and the
-    /// index are paid once, and every output has its own mask.
+    /// LUT of several tables of 1 to 64 bits at one index, each with its width, in the same 2 hops. Tables of
+    /// 64 bits together pay the OTs and the index once; every output has its own mask.
     pub fn lookups(&mut self, tables: &[(u32, &[u64])], x: &Shared) -> Result<Vec<Shared>, Error> {
-        let gate = Gate::lookups(x.bits, tables);
-        let all = self
-            .gates("sirnn: look-up", &[(&gate, &x.values)])?
-            .remove(0);
-        let mut at = 0;
-        let part = |(bits, _): &(u32, &[u64])| {
-            at += bits;
-            let values = words::field(&all, at - bits, *bits);
-            Shared {
-                bits: *bits,
-                values,
+        let (mut parts, mut rest) = (Vec::new(), tables);
+        while !rest.is_empty() {
+            let mut bits = 0;
+            let fits = |table: &&(u32, &[u64])| {
+                bits += table.0;
+                bits <= 64
+            };
+            let (part, more) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            parts.push(part);
+            rest = more;
+        }
+        let gates: Vec<_> = (parts.iter())
+            .map(|part| Gate::lookups(x.bits, part))
+            .collect();
+        let asked: Vec<_> = gates.iter().map(|gate| (gate, &x.values[..])).collect();
+        let found = self.gates("sirnn: look-up", &asked)?;
+        let mut all = Vec::with_capacity(tables.len());
+        for (found, part) in found.iter().zip(parts) {
+            let mut at = 0;
+            for &(bits, _) in part {
+                let values = words::field(found, at, bits);
+                all.push(Shared { bits, values });
+                at += bits;
             }
-        };
-        Ok(tables.iter().map(part).collect())
+        }
+        Ok(all)
     }
 
     /// Wrap of a shared value: shares of `1{x0 + x1 >= 2^bits}`.

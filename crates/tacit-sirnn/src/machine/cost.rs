@@ -52,13 +52,6 @@ impl SirnnCost {
     }
 
     fn tally(&self, call: &Call) -> Result<Tally, Error> {
-        let of = |n: usize| {
-            let mut call = *call;
-            call.elements()
-                .into_iter()
-                .for_each(|elements| *elements = n);
-            call
-        };
         if let Call::Maxpool {
             windows,
             size,
@@ -66,12 +59,19 @@ impl SirnnCost {
             bits,
         } = *call
         {
-            // Windows may be larger than memory: of a peer's plan nothing is known yet.
+            // Level by level: the windows of a peer's plan may be larger than any memory.
             return levels(size).try_fold(Tally::default(), |sum, (pairs, _)| {
                 let n = pairs * windows;
                 Ok(sum.then(&self.tally(&Call::Relu { n, keys, bits })?))
             });
         }
+        let of = |n: usize| {
+            let mut call = *call;
+            call.elements()
+                .into_iter()
+                .for_each(|elements| *elements = n);
+            call
+        };
         match { *call }.elements() {
             Some(n) => self.along(*n, of),
             None => self.count(call),

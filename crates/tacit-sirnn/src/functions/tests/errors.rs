@@ -72,9 +72,9 @@ fn exponentials_sigmoids_and_tanhs_are_as_near_as_the_papers() {
 /// Of every input and of both signs, the largest magnitude included; results have one value per magnitude.
 #[test]
 fn error_functions_are_near() {
-    let mut largest = 0.0f64;
-    for scale in [0, 2, 4, 6, 8, 11, 12, 13, 15] {
-        for result in (4..=24).filter(|result| result % 2 == 0 || *result == 13) {
+    let mut largest = [0.0f64; 2];
+    for scale in [0, 3, 6, 11, 13, 15] {
+        for result in 4..=24 {
             let output = Format::new(result + 2, result);
             let erf = Erf::new(Format::new(BITS, scale), output).unwrap();
             let read = |y: u64| ((y << (62 - result)) as i64) >> (62 - result);
@@ -88,10 +88,12 @@ fn error_functions_are_near() {
                     assert_eq!(read(erf.clear(x)), -minus, "{x}, {scale} to {result}");
                 }
             }
-            largest = largest.max(worst);
+            let largest = &mut largest[usize::from(result == 24)];
+            *largest = largest.max(worst);
         }
     }
-    assert!(largest < 2.0, "{largest}");
+    println!("{largest:?}");
+    assert!(largest[0] < 1.27 && largest[1] < 1.98, "{largest:?}");
 }
 
 /// Of all inputs whose difference to the bound is a number: as near below it, and the same above.
