@@ -95,3 +95,36 @@ fn xor(mut ours: Contribution, theirs: &Contribution) -> Contribution {
     }
     ours
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tacit_net::testing::{self, Fate};
+
+    use super::*;
+
+    /// Whoever opens another secret than it committed to ends the set-up, and all hear of whom and why.
+    #[test]
+    fn another_secret_than_committed_to_is_refused_and_all_are_told() {
+        let parties = testing::mesh_with(3, Duration::from_secs(60), |message| {
+            if (message.from, message.to, message.step) == (1, 0, OPEN.step()) {
+                message.payload[0] ^= 1;
+            }
+            Fate::Deliver
+        });
+        let ends = testing::run(parties, |mut party| {
+            let peers: Vec<usize> = (0..3).filter(|&peer| peer != party.id()).collect();
+            let agreed = agree(&mut party, &peers);
+            // Party 2 may have agreed before it hears.
+            agreed.and_then(|_| COMMIT.recv(&mut party, 0, ()).map(drop))
+        });
+        for end in ends {
+            let said = end.expect_err("no set-up").to_string();
+            assert!(
+                said.contains("party 1") && said.contains("commitment"),
+                "{said}"
+            );
+        }
+    }
+}
