@@ -5,7 +5,7 @@ import onnx
 import onnxruntime
 import pytest
 from nets import Net
-from onnx import helper, shape_inference
+from onnx import TensorProto, helper, shape_inference
 
 import tacit
 
@@ -13,20 +13,28 @@ PROTOCOLS = pytest.mark.parametrize("protocol", ["clear", "falcon", "bicoptor", 
 LOW = [np.float32(-np.inf), np.finfo(np.float32).min]
 
 
-def near(path, x, protocol):
-    """What a protocol and onnxruntime make of some inputs, the samples and others."""
+def near(path, x, others, protocol):
+    """Holds a protocol to onnxruntime, on the samples and on others."""
     onnx.save(shape_inference.infer_shapes(onnx.load(path), data_prop=True), path)
     model = tacit.compile(path, protocol=protocol, samples=x)
     assert not model.warnings
     run = onnxruntime.InferenceSession(path).run
-    for given in (x, x[::-1].copy()):
-        ours = tacit.local(protocol=protocol).predict(model, given).output
-        (theirs,) = run(None, {"x": given})
+    for rows in (x, others):
+        ours = tacit.local(protocol=protocol).predict(model, rows).output
+        (theirs,) = run(None, {"x": rows})
         assert np.abs(ours - theirs).max() < 2e-3
 
 
 def given(*shape):
-    return np.random.default_rng(0).uniform(-1, 1, shape).astype(np.float32)
+    """Samples, and other inputs of their range."""
+    pair = (np.random.default_rng(seed).uniform(-1, 1, shape) for seed in (0, 1))
+    return [x.astype(np.float32) for x in pair]
+
+
+def apart(n):
+    """Samples and others whose numbers lie apart in every row, none near 0."""
+    numbers = np.tile(np.float32([-5, -3, -1, 1, 3, 5]) / 6, (n, 1))
+    return [np.random.default_rng(seed).permuted(numbers, axis=1) for seed in (0, 1)]
 
 
 @PROTOCOLS
@@ -39,7 +47,7 @@ def test_exponentials_of_what_a_mask_leaves_out_are_0(protocol, low, holds, tmp_
     branches = [low, x] if holds else [x, low]
     chosen = net("Where", upper if holds else ~upper, *branches)
     net.save(tmp_path / "m.onnx", net("Exp", chosen))
-    near(tmp_path / "m.onnx", given(5, 4, 4), protocol)
+    near(tmp_path / "m.onnx", *given(5, 4, 4), protocol)
 
 
 @PROTOCOLS
@@ -47,7 +55,7 @@ def test_exponentials_of_what_a_computed_mask_leaves_out_are_0(protocol, tmp_pat
     net = Net([6])
     chosen = net("Where", net("Less", "x", np.float32(0.2)), "x", LOW[0])
     net.save(tmp_path / "m.onnx", net("Exp", chosen))
-    near(tmp_path / "m.onnx", given(5, 6), protocol)
+    near(tmp_path / "m.onnx", *given(5, 6), protocol)
 
 
 @PROTOCOLS
@@ -62,7 +70,15 @@ def test_softmaxes_take_the_largest_themselves(protocol, sink, tmp_path):
         scores = net("Concat", scores, column, axis=-1)
     largest = net("ReduceMax", scores, np.array([-1]))
     net.save(tmp_path / "m.onnx", net("Softmax", net("Sub", scores, largest), axis=-1))
-    near(tmp_path / "m.onnx", given(5, 4, 4), protocol)
+    near(tmp_path / "m.onnx", *given(5, 4, 4), protocol)
+
+
+def test_a_maximum_along_another_axis_is_taken_away(tmp_path):
+    """It differs within a row, so that a softmax does not take it itself."""
+    net = Net([4, 4])
+    largest = net("ReduceMax", "x", np.array([-2]))
+    net.save(tmp_path / "m.onnx", net("Softmax", net("Sub", "x", largest), axis=-1))
+    near(tmp_path / "m.onnx", *given(5, 4, 4), "clear")
 
 
 def topk(net, x, k):
@@ -78,11 +94,30 @@ SCATTERS = {
     "values among zeros": (lambda net, v, i: (zeros(net), i, v), {}),
     "values among others": (lambda net, v, i: ("x", i, net("Neg", v)), {}),
     "sums": (lambda net, v, i: ("x", i, v), {"reduction": "add"}),
+    "the first of the largest": (lambda net, v, i: (zeros(net), first(net), negated(net)), {}),
+    "whole numbers": (lambda net, v, i: (wholes(net, "x"), i, wholes(net, net("Neg", v))), {}),
+    "truths": (lambda net, v, i: (truths(net, "x", 0), i, truths(net, v, 9)), {}),
 }
 
 
 def zeros(net):
     return net("ConstantOfShape", net("Shape", "x"))
+
+
+def first(net):
+    return net("ArgMax", "x", axis=1)
+
+
+def negated(net):
+    return net("ReduceMin", net("Neg", "x"), np.array([1]))
+
+
+def wholes(net, x):
+    return net("Cast", net("Round", net("Mul", x, np.float32(6))), to=TensorProto.INT64)
+
+
+def truths(net, x, above):
+    return net("Greater", x, np.float32(above))
 
 
 @PROTOCOLS
@@ -95,5 +130,22 @@ def test_scatters_at_places_that_are_found_are_right(protocol, form, tmp_path):
     if not isinstance(updates, str):
         updates = net("Expand", updates[:, :1], net("Shape", values))
     scattered = net("ScatterElements", data, places, updates, axis=1, **attributes)
+    if form in ("truths", "whole numbers"):
+        scattered = net("Cast", scattered, to=TensorProto.FLOAT)
     net.save(tmp_path / "m.onnx", scattered)
-    near(tmp_path / "m.onnx", given(5, 6), protocol)
+    near(tmp_path / "m.onnx", *apart(5), protocol)
+
+
+@pytest.mark.parametrize("declared", [5, 7])
+def test_a_shape_that_is_declared_and_not_so_is_refused(declared, tmp_path):
+    """How many places there are is read of the file's own words, which need not be true."""
+    net, path = Net([6]), tmp_path / "m.onnx"
+    values, places = topk(net, "x", 2)
+    data = zeros(net)
+    net.save(path, net("ScatterElements", data, places, values, axis=1))
+    model = onnx.load(path)
+    for name, kind, size in ((data, TensorProto.FLOAT, declared), (places, TensorProto.INT64, 2)):
+        model.graph.value_info.append(helper.make_tensor_value_info(name, kind, ["N", size]))
+    onnx.save(model, path)
+    with pytest.raises(tacit.CompileError):
+        tacit.compile(path, samples=apart(5)[0])

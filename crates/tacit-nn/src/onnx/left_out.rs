@@ -4,7 +4,7 @@
 //! Segment sums of state spaces and decays of gated networks are `exp(where(mask, -inf, x))`: there the exponential
 //! is 0. Attention with sinks takes the largest score from all before a softmax, which does that itself.
 
-use super::makers::Makers;
+use super::makers::{Makers, attribute, changes};
 use super::mask::LEAST;
 use super::proto::data_type::FLOAT;
 use super::proto::{GraphProto, NodeProto, TensorProto};
@@ -24,14 +24,7 @@ enum Change {
 
 /// Writes exponentials and softmaxes without the lowest numbers.
 pub(super) fn write(graph: &mut GraphProto) {
-    let found: Vec<(usize, Change)> = {
-        let makers = Makers::of(graph);
-        let nodes = graph.node.iter().enumerate();
-        nodes
-            .filter_map(|(at, node)| Some((at, change(&makers, node)?)))
-            .collect()
-    };
-    for (at, change) in found {
+    for (at, change) in changes(graph, change) {
         let node = &mut graph.node[at];
         match change {
             Change::Of(scores) => node.input[0] = scores,
@@ -67,9 +60,6 @@ pub(super) fn write(graph: &mut GraphProto) {
 }
 
 fn change(makers: &Makers, node: &NodeProto) -> Option<Change> {
-    if !std::ptr::eq(makers.node(node.output.first()?, &node.op_type)?, node) {
-        return None;
-    }
     match &node.op_type[..] {
         "Softmax" => softmax(makers, node),
         "Exp" => {
@@ -95,20 +85,17 @@ fn change(makers: &Makers, node: &NodeProto) -> Option<Change> {
 
 /// What a softmax along the last axis is of, beside the maximum along it.
 fn softmax(makers: &Makers, node: &NodeProto) -> Option<Change> {
-    let whole = |node: &NodeProto, name: &str| {
-        let found = node.attribute.iter().find(|a| a.name == name);
-        found.map(|a| a.i)
-    };
-    if whole(node, "axis") != Some(Some(-1)) {
+    // The last axis by this name: another, or none, is counted otherwise in old files.
+    if attribute(node, "axis")?.i != Some(-1) {
         return None;
     }
     let [scores, largest] = makers.inputs(node.input.first()?, "Sub")?;
     let maximum = makers.node(largest, "ReduceMax")?;
     let axes = match maximum.input.get(1) {
         Some(axes) => makers.wholes(axes)?,
-        None => (maximum.attribute.iter().find(|a| a.name == "axes")?.ints).clone(),
+        None => attribute(maximum, "axes")?.ints.clone(),
     };
-    let kept = whole(maximum, "keepdims").is_none_or(|kept| kept == Some(1));
+    let kept = attribute(maximum, "keepdims").is_none_or(|kept| kept.i == Some(1));
     let of_these = makers.are_same(maximum.input.first()?, scores);
     (of_these && kept && axes == [-1]).then(|| Change::Of(scores.into()))
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::makers::Makers;
+use super::makers::{Makers, changes};
 use super::mask::LEAST;
 use super::proto::data_type::FLOAT;
 use super::proto::{GraphProto, NodeProto, TensorProto};
@@ -27,15 +27,8 @@ enum Change {
 
 /// Adds what masks take away, and leaves out bounds that bound nothing.
 pub(super) fn write(graph: &mut GraphProto) {
-    let found: Vec<(usize, Change)> = {
-        let makers = Makers::of(graph);
-        let nodes = graph.node.iter().enumerate();
-        nodes
-            .filter_map(|(at, node)| Some((at, change(&makers, node)?)))
-            .collect()
-    };
     let mut made = HashSet::new();
-    for (at, change) in found {
+    for (at, change) in changes(graph, change) {
         let node = &mut graph.node[at];
         match change {
             Change::Handed(input) => {
@@ -63,9 +56,6 @@ pub(super) fn write(graph: &mut GraphProto) {
 
 fn change(makers: &Makers, node: &NodeProto) -> Option<Change> {
     let [a, b] = &node.input[..] else { return None };
-    if !std::ptr::eq(makers.node(node.output.first()?, &node.op_type)?, node) {
-        return None;
-    }
     let number = |value: &str| makers.float(value);
     match &node.op_type[..] {
         "Max" | "Min" => {

@@ -3,10 +3,31 @@
 use std::collections::HashMap;
 
 use super::constant::{Data, Reader};
-use super::proto::{GraphProto, NodeProto, TensorProto};
+use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 
 /// The most copies of copies that are looked through.
 const MOST_COPIES: usize = 16;
+
+/// What is to be changed at nodes of the standard's operations, with the nodes' places in their order.
+pub(super) fn changes<T>(
+    graph: &GraphProto,
+    change: impl Fn(&Makers, &NodeProto) -> Option<T>,
+) -> Vec<(usize, T)> {
+    let makers = Makers::of(graph);
+    let own = |node: &NodeProto| {
+        let output = node.output.first()?;
+        std::ptr::eq(*makers.nodes.get(&output[..])?, node).then_some(())
+    };
+    let nodes = graph.node.iter().enumerate();
+    nodes
+        .filter_map(|(at, node)| Some((at, own(node).and_then(|()| change(&makers, node))?)))
+        .collect()
+}
+
+/// An attribute of a node.
+pub(super) fn attribute<'a>(node: &'a NodeProto, name: &str) -> Option<&'a AttributeProto> {
+    node.attribute.iter().find(|a| a.name == name)
+}
 
 /// The nodes of a graph by what they make, of the standard's operations, and its constants.
 pub(super) struct Makers<'a> {

@@ -1,7 +1,7 @@
 //! Padding with the lowest numbers that nothing but maxima read, as TensorFlow's layers are written in PyTorch: it is
 //! padding of the windows themselves, which no maximum sees.
 
-use super::makers::Makers;
+use super::makers::{Makers, attribute, changes};
 use super::proto::{AttributeProto, GraphProto, NodeProto};
 
 /// What is this low or lower is below every number of a ring.
@@ -12,23 +12,12 @@ const INTS: i32 = 7;
 
 /// Gives MaxPool the padding that a Pad before it writes.
 pub(super) fn write(graph: &mut GraphProto) {
-    let found: Vec<(usize, String, Vec<i64>)> = {
-        let makers = Makers::of(graph);
-        let nodes = graph.node.iter().enumerate();
-        nodes
-            .filter_map(|(at, node)| {
-                let (x, pads) = padding(&makers, node)?;
-                Some((at, x.to_string(), pads))
-            })
-            .collect()
-    };
-    for (at, x, pads) in found {
+    for (at, (x, pads)) in changes(graph, padding) {
         let node = &mut graph.node[at];
         node.input[0] = x;
         node.attribute.retain(|a| a.name != "pads");
         node.attribute.push(AttributeProto {
             name: "pads".into(),
-
             ints: pads,
             r#type: INTS,
             ..AttributeProto::default()
@@ -37,11 +26,11 @@ pub(super) fn write(graph: &mut GraphProto) {
 }
 
 /// What a maximum takes without the padding before it, and its own padding with that.
-fn padding<'a>(makers: &Makers<'a>, node: &NodeProto) -> Option<(&'a str, Vec<i64>)> {
-    if !std::ptr::eq(makers.node(node.output.first()?, "MaxPool")?, node) {
+fn padding(makers: &Makers, node: &NodeProto) -> Option<(String, Vec<i64>)> {
+    if node.op_type != "MaxPool" {
         return None;
     }
-    let of = |name: &str| node.attribute.iter().find(|a| a.name == name);
+    let of = |name: &str| attribute(node, name);
     let plain = of("ceil_mode").and_then(|a| a.i).unwrap_or(0) == 0
         && of("auto_pad").is_none_or(|a| a.s.as_deref() == Some(b"NOTSET"));
     // Places are counted in what is padded.
@@ -49,7 +38,7 @@ fn padding<'a>(makers: &Makers<'a>, node: &NodeProto) -> Option<(&'a str, Vec<i6
         return None;
     }
     let pad = makers.node(node.input.first()?, "Pad")?;
-    let mode = pad.attribute.iter().find(|a| a.name == "mode");
+    let mode = attribute(pad, "mode");
     let constant = mode.is_none_or(|mode| mode.s.as_deref() == Some(b"constant"));
     // An empty name stands for an input that is not given.
     let [x, before, fill, rest @ ..] = &pad.input[..] else {
@@ -73,5 +62,5 @@ fn padding<'a>(makers: &Makers<'a>, node: &NodeProto) -> Option<(&'a str, Vec<i6
         return None;
     }
     let sum = own.iter().zip(&added).map(|(a, b)| a.checked_add(*b));
-    Some((x, sum.collect::<Option<_>>()?))
+    Some((x.clone(), sum.collect::<Option<_>>()?))
 }

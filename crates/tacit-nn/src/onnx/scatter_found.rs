@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::makers::Makers;
-use super::proto::data_type::{FLOAT, INT64};
+use super::makers::{Makers, attribute, changes};
+use super::proto::data_type::{BOOL, FLOAT, INT32, INT64};
 use super::proto::{
     AttributeProto, DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto,
 };
@@ -16,7 +16,6 @@ const AXES_GIVEN: i64 = 13;
 
 /// A scatter whose places TopK or ArgMax found.
 struct Found {
-    node: usize,
     /// Places along the last axis.
     depth: i64,
     /// The type of the elements.
@@ -30,16 +29,16 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
     if opset < AXES_GIVEN {
         return;
     }
-    for found in found(graph) {
-        let node = graph.node[found.node].clone();
+    // From the last on, so that the places of the others stay.
+    for (at, found) in found(graph).into_iter().rev() {
+        let node = graph.node[at].clone();
         let mut written = Written {
             prefix: node.output[0].clone(),
             nodes: Vec::new(),
         };
         let constants = written.put(&node, &found);
         graph.initializer.extend(constants);
-        // In its place, so that the order stays.
-        graph.node.splice(found.node..=found.node, written.nodes);
+        graph.node.splice(at..=at, written.nodes);
     }
 }
 
@@ -82,45 +81,47 @@ impl Written {
         let [data, index, updates] = [0, 1, 2].map(|i| &node.input[i][..]);
         let [depth, values, last, before] =
             ["depth", "values", "last axis", "axis before"].map(|what| self.name(what));
-        let whole = |name: &str, value| TensorProto {
-            name: name.into(),
-            data_type: INT64,
-            dims: vec![1],
-            int64_data: vec![value],
-            ..TensorProto::default()
+        // Whole numbers stay such.
+        let kind = match found.elements {
+            INT32 | INT64 => INT64,
+            _ => FLOAT,
         };
-        let float = |name: &str, values: &[f32]| TensorProto {
-            name: name.into(),
-            data_type: FLOAT,
-            dims: vec![values.len() as i64],
-            float_data: values.into(),
-            ..TensorProto::default()
+        let numbers = |name: &str, values: &[i64]| match kind {
+            INT64 => whole(name, values),
+            _ => float(name, values.iter().map(|&v| v as f32).collect()),
         };
         let mut constants = vec![
-            whole(&depth, found.depth),
-            whole(&last, -1),
-            whole(&before, -2),
-            float(&values, &[0.0, 1.0]),
+            whole(&depth, &[found.depth]),
+            whole(&last, &[-1]),
+            whole(&before, &[-2]),
+            numbers(&values, &[0, 1]),
         ];
-        let to_float = [("to", i64::from(FLOAT))];
+        let to_kind = [("to", i64::from(kind))];
         let plain = [("keepdims", 0)];
         let hot = self.add("OneHot", &[index, &depth, &values], "rows", &[("axis", -1)]);
-        let updates = self.add("Cast", &[updates], "updates", &to_float);
+        let updates = self.add("Cast", &[updates], "updates", &to_kind);
         let updates = self.add("Unsqueeze", &[&updates, &last], "columns", &[]);
         let each = self.add("Mul", &[&hot, &updates], "products", &[]);
         let mut sum = self.add("ReduceSum", &[&each, &before], "sum", &plain);
-        let mut kept = self.add("Cast", &[data], "data", &to_float);
+        let mut kept = self.add("Cast", &[data], "data", &to_kind);
         if !found.adds {
             let one = self.name("1");
-            constants.push(float(&one, &[1.0]));
+            constants.push(numbers(&one, &[1]));
             let taken = self.add("ReduceSum", &[&hot, &before], "places", &plain);
             let left = self.add("Sub", &[&one, &taken], "others", &[]);
             kept = self.add("Mul", &[&kept, &left], "kept", &[]);
         }
         // Zeros are added, too: so the declared shape must be theirs.
         sum = self.add("Add", &[&kept, &sum], "joined", &[]);
-        let to = [("to", i64::from(found.elements))];
-        self.add("Cast", &[&sum], "result", &to);
+        if found.elements == BOOL {
+            // Not other than 0: that a rounded 0 may be, too.
+            let half = self.name("half");
+            constants.push(float(&half, vec![0.5]));
+            self.add("Greater", &[&sum, &half], "result", &[]);
+        } else {
+            let to = [("to", i64::from(found.elements))];
+            self.add("Cast", &[&sum], "result", &to);
+        }
         if let Some(last) = self.nodes.last_mut() {
             last.output = node.output.clone();
         }
@@ -128,52 +129,61 @@ impl Written {
     }
 }
 
-fn found(graph: &GraphProto) -> Vec<Found> {
-    let makers = Makers::of(graph);
+fn whole(name: &str, values: &[i64]) -> TensorProto {
+    TensorProto {
+        name: name.into(),
+        data_type: INT64,
+        dims: vec![values.len() as i64],
+        int64_data: values.into(),
+        ..TensorProto::default()
+    }
+}
+
+fn float(name: &str, values: Vec<f32>) -> TensorProto {
+    TensorProto {
+        name: name.into(),
+        data_type: FLOAT,
+        dims: vec![values.len() as i64],
+        float_data: values,
+        ..TensorProto::default()
+    }
+}
+
+fn found(graph: &GraphProto) -> Vec<(usize, Found)> {
     let declared = graph.value_info.iter().chain(&graph.input);
     let types: HashMap<&str, &TensorTypeProto> = declared
         .filter_map(|info| Some((&info.name[..], info.r#type.as_ref()?.tensor_type.as_ref()?)))
         .collect();
-    let nodes = graph.node.iter().enumerate().rev();
-    let scatters = nodes.filter(|(_, node)| {
-        node.op_type == "ScatterElements" && matches!(&node.domain[..], "" | "ai.onnx")
-    });
-    scatters
-        .filter_map(|(at, node)| of(&makers, &types, at, node))
-        .collect()
+    changes(graph, |makers, node| of(makers, &types, node))
 }
 
-fn of(
-    makers: &Makers,
-    types: &HashMap<&str, &TensorTypeProto>,
-    at: usize,
-    node: &NodeProto,
-) -> Option<Found> {
+fn of(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, node: &NodeProto) -> Option<Found> {
+    if node.op_type != "ScatterElements" {
+        return None;
+    }
     let [data, index, _] = &node.input[..] else {
         return None;
     };
     let whole = |node: &NodeProto, name: &str, plain: i64| {
-        let found = node.attribute.iter().find(|a| a.name == name);
-        found.map_or(Some(plain), |a| a.i)
+        attribute(node, name).map_or(Some(plain), |a| a.i)
     };
-    let reduction = node.attribute.iter().find(|a| a.name == "reduction");
-    let adds = match reduction.and_then(|a| a.s.as_deref()) {
+    let adds = match attribute(node, "reduction").and_then(|a| a.s.as_deref()) {
         None | Some(b"none") => false,
         Some(b"add") => true,
         _ => return None,
     };
     let dims = |name: &str| Some(&types.get(name)?.shape.as_ref()?.dim[..]);
-    let (shape, places) = match makers.tensor(data) {
+    let shape: Vec<DimensionProto> = match makers.tensor(data) {
         Some(tensor) => {
             let dim = |&size: &i64| DimensionProto {
                 dim_value: Some(size),
                 dim_param: None,
             };
-            (tensor.dims.iter().map(dim).collect(), dims(index)?)
+            tensor.dims.iter().map(dim).collect()
         }
-        None => (dims(data)?.to_vec(), dims(index)?),
+        None => dims(data)?.to_vec(),
     };
-    let shape: Vec<DimensionProto> = shape;
+    let places = dims(index)?;
     let rank = shape.len() as i64;
     let is_last = |axis: i64| axis == -1 || axis == rank - 1;
     // Whoever finds, finds no place twice.
@@ -200,7 +210,6 @@ fn of(
         (None, None) => return None,
     };
     Some(Found {
-        node: at,
         depth: size.dim_value.filter(|depth| *depth > 0)?,
         elements,
         adds: adds || is_empty(makers, data),

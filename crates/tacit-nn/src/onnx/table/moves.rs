@@ -149,7 +149,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "ScatterND",
             3,
             &[("reduction", Text, 16, NOW)],
-            "constant indices, each once unless they add; or, along the last axis and where the file declares shapes, places that TopK or ArgMax found",
+            "constant indices, each once unless they add",
         ),
     ),
     op("Size", 1, &[], ""),
