@@ -89,6 +89,30 @@ def topk(net, x, k):
     return out
 
 
+@PROTOCOLS
+@pytest.mark.parametrize("opset", [17, 20])
+@pytest.mark.parametrize("finder", ["TopK", "ArgMax"])
+def test_the_largest_of_what_a_computed_mask_leaves_are_found(protocol, finder, opset, tmp_path):
+    """As routers of experts choose; of rows that are left out wholly the first places."""
+    net = Net([6])
+    kept = net("Mul", "x", np.float32([-1, 1, 1, 1, -1, 1]))
+    above = net("Greater", net("Mul", "x", np.float32([1, 1, -1, 1, 1, 1])), np.float32(0.1))
+    left = net("Where", above, LOW[opset == 17], kept)
+    places = topk(net, left, 2)[1] if finder == "TopK" else net("ArgMax", left, axis=-1)
+    net.save(tmp_path / "m.onnx", net("Cast", places, to=TensorProto.FLOAT), opset=opset)
+    x, others = apart(12)
+    x[0] = np.float32([0.3, 0.4, -0.2, 0.5, 0.6, 0.7])
+    near(tmp_path / "m.onnx", x, others, protocol)
+
+
+def test_values_of_what_a_mask_leaves_out_are_refused_by_name(tmp_path):
+    net = Net([6])
+    left = net("Where", net("Greater", "x", np.float32(0.1)), LOW[0], "x")
+    net.save(tmp_path / "m.onnx", topk(net, left, 2)[0])
+    with pytest.raises(tacit.CompileError, match=r"'c\d+' holds -inf"):
+        tacit.compile(tmp_path / "m.onnx", samples=apart(5)[0])
+
+
 SCATTERS = {
     "ones among zeros": (lambda net, v, i: (zeros(net), i, np.ones((1, 2), np.float32)), {}),
     "values among zeros": (lambda net, v, i: (zeros(net), i, v), {}),

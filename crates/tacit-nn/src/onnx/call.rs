@@ -193,13 +193,26 @@ impl<'a> Call<'a> {
             return Ok(None);
         };
         let values = constant.data.floats();
-        let name = self.input_name(i);
+        self.are_finite(i, &values)?;
+        Ok(Some((&constant.shape, values)))
+    }
+
+    /// Refuses a constant in the place of input `i` that is not finite.
+    pub(super) fn finite(&self, i: usize, value: &Value) -> Result<(), Fault> {
+        match value {
+            Value::Constant(constant) => self.are_finite(i, &constant.data.floats()),
+            _ => Ok(()),
+        }
+    }
+
+    fn are_finite(&self, i: usize, values: &[f32]) -> Result<(), Fault> {
         match values.iter().position(|v| !v.is_finite()) {
             Some(at) => unsupported(format!(
-                "the tensor '{name}' holds {} at element {at}; weights must be finite",
+                "the tensor '{}' holds {} at element {at}; weights must be finite",
+                self.input_name(i),
                 values[at]
             )),
-            None => Ok(Some((&constant.shape, values))),
+            None => Ok(()),
         }
     }
 

@@ -347,6 +347,9 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     if let Some(taken) = one_branch(condition, x, y) {
         return Ok(taken.clone());
     }
+    for (at, branch) in [(1, x), (2, y)] {
+        call.finite(at, branch)?;
+    }
     let result = if let Value::Constant(chosen) = condition {
         let chosen = fold::truths(chosen, |c| c);
         let others = fold::truths(&chosen, |c| !c);

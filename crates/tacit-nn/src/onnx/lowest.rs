@@ -11,7 +11,7 @@ use super::proto::data_type::FLOAT;
 use super::proto::{GraphProto, NodeProto, TensorProto};
 
 /// Numbers of this size are beyond every ring and field.
-const BEYOND: f32 = 1e30;
+pub(super) const BEYOND: f32 = 1e30;
 
 /// What stands in a node's place.
 enum Change {
@@ -85,7 +85,7 @@ fn change(makers: &Makers, node: &NodeProto) -> Option<Change> {
 }
 
 /// A tensor of one number without an axis.
-fn single(name: &str, value: f32) -> TensorProto {
+pub(super) fn single(name: &str, value: f32) -> TensorProto {
     TensorProto {
         name: name.into(),
         data_type: FLOAT,

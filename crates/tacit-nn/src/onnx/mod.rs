@@ -293,8 +293,9 @@ fn read(
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
     lowest::write(&mut graph);
-    left_out::write(&mut graph);
-    scatter_found::write(&mut graph, opsets.standard.unwrap_or(0));
+    let opset = opsets.standard.unwrap_or(0);
+    left_out::write(&mut graph, opset);
+    scatter_found::write(&mut graph, opset);
     padded::write(&mut graph);
     row_by_row::write(&mut graph);
     sorted::sort(&mut graph);
