@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 from . import _tacit
-from .session import Progress as Callback
+from .notebook import Progress as Callback
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -72,11 +72,8 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(*, remaining: bool = False) -> Generator[Callback | None]:
-    """A callback that moves a progress bar; `None` where nobody would see it.
-
-    `remaining` shows the time left beside that which went by.
-    """
+def progress_bar() -> Generator[Callback | None]:
+    """A callback that moves a progress bar; `None` where nobody would see it."""
     if Voice.quiet or Voice.lines or not err.is_terminal:
         yield None
         return
@@ -85,7 +82,8 @@ def progress_bar(*, remaining: bool = False) -> Generator[Callback | None]:
         BarColumn(),
         TextColumn("{task.percentage:3.0f} %"),
         TimeElapsedColumn(),
-        *[TextColumn("left"), TimeRemainingColumn()] * remaining,
+        TextColumn("left"),
+        TimeRemainingColumn(),
         TextColumn("{task.fields[layer]}", markup=False),
     )
     with Progress(*columns, console=err, transient=True) as bar:

@@ -13,7 +13,7 @@ from .protocols import OPTIONS
 
 if TYPE_CHECKING:
     from .model import Model
-    from .session import Progress
+    from .notebook import Progress
 
 AUTO = "auto"
 """The name of no protocol: the quickest."""

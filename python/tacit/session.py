@@ -7,7 +7,7 @@ import html
 import json
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,15 +26,13 @@ from .errors import InputError
 from .given import array
 from .inputs import Given
 from .model import Model
+from .notebook import Progress, shown
 from .options import to_json
 from .protocols import check_options, with_options
 from .report import Report, html_table, render
 
 COMMAND = [sys.executable, "-m", "tacit", "party", "--quiet", "--stay", "--config"]
 """Runs a party from the config file whose path follows, for as many predictions as there are."""
-
-Progress = Callable[[str, str, int, int], None]
-"""Called as `progress(phase, layer, done, total)` while a run goes on."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,7 +201,7 @@ class Session:
             Whether to compare with the clear-text model in float32: the report then has
             `agreement` and, where numbers are revealed, `max_abs_error`.
         progress
-            Called as `progress(phase, layer, done, total)`.
+            Called as `progress(phase, layer, done, total)`. Without it a notebook draws a bar.
         """
         if not is_batches(x):
             given = cast(Given, x)
@@ -270,14 +268,16 @@ class Session:
         """
         cancelled = threading.Event()
 
-        def listen(phase: str, layer: str, done: int, total: int) -> None:
-            if cancelled.is_set():
-                raise TacitError("the prediction was cancelled")
-            if progress is not None:
-                progress(phase, layer, done, total)
-
         def run() -> Result:
-            return self.predict(model, x, labels, batch=batch, check=check, progress=listen)
+            with shown(progress) as told:
+
+                def listen(phase: str, layer: str, done: int, total: int) -> None:
+                    if cancelled.is_set():
+                        raise TacitError("the prediction was cancelled")
+                    if told is not None:
+                        told(phase, layer, done, total)
+
+                return self.predict(model, x, labels, batch=batch, check=check, progress=listen)
 
         working = asyncio.get_running_loop().run_in_executor(None, run)
         try:
@@ -307,14 +307,15 @@ class Session:
                 f"the model is a {kind}, not a compiled model: give what tacit.compile(...) returns"
             )
         values, shape = model.encode(x)
-        output, report = parties.predict(
-            model=model.compiled,
-            x=(values, shape),
-            batch=batch,
-            labels=None if labels is None else model.label_list(labels, shape[0]),
-            check=check,
-            progress=progress,
-        )
+        with shown(progress) as told_to:
+            output, report = parties.predict(
+                model=model.compiled,
+                x=(values, shape),
+                batch=batch,
+                labels=None if labels is None else model.label_list(labels, shape[0]),
+                check=check,
+                progress=told_to,
+            )
         model.ran(self.settings["protocol"])
         read = readings(model.plan["outputs"], model.plan["reveal"])
         outputs = Outputs(model.decode(output, shape[0]), read)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _tacit
+from .notebook import shown
 from .options import to_json
 
 FORMAT = 4
@@ -47,7 +48,8 @@ def known(settings: dict[str, Any], width: int | None, progress: Any = None) -> 
     kept = _read(path)
     if key not in kept:
         run = {**told, "network": "local", "timeout": 600.0}
-        kept[key] = json.loads(_tacit.speeds(to_json(run), width, progress))
+        with shown(progress) as told_to:
+            kept[key] = json.loads(_tacit.speeds(to_json(run), width, told_to))
         _write(path, kept)
     return json.dumps(kept[key])
 
@@ -77,7 +79,8 @@ def rehearsed(
     path = folder() / "rehearsals.json"
     kept = _read(path)
     if kept.get(key) is None:
-        took = json.loads(compiled.rehearse(run, items, progress))
+        with shown(progress) as told_to:
+            took = json.loads(compiled.rehearse(run, items, told_to))
         # What took too long may have met a busy machine.
         if took is None:
             return None

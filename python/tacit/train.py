@@ -16,8 +16,8 @@ from .arguments import add_page
 from .console import notice, out, progress_bar
 from .data import check_finite
 from .datasets import Dataset, load
+from .notebook import Progress
 from .planning import memory_words, planned_costs
-from .session import Progress
 from .training import Owned, Trained, Trainer
 from .training_report import TrainingReport
 
@@ -73,7 +73,7 @@ def train(args: argparse.Namespace) -> None:
             cost = trainer.cost(items or None, measure=measure, progress=progress, **where)
         plan(cost, args.json)
         return
-    with progress_bar(remaining=True) as progress:
+    with progress_bar() as progress:
         if apart:
             trained = join(args.config, lambda: supplies(trainer, config["data"], folder), progress)
         else:

@@ -20,10 +20,10 @@ from .errors import InputError
 from .given import array
 from .model import check_module, export
 from .module import Places, UnreadableError, read
+from .notebook import Progress, shown
 from .options import to_json
 from .protocols import PROTOCOLS
 from .report import facts_grid, html_facts, render
-from .session import Progress
 from .training_report import TrainingReport
 
 Owned = tuple[int, ArrayLike, ArrayLike]
@@ -239,14 +239,15 @@ class Trainer:
         progress
             Called as `progress(phase, words, done, total)`.
         """
-        file, weights, report = _tacit.train(
-            model=to_json(self.model),
-            options=to_json(self.options),
-            run=to_json(self.where),
-            train=self.sets(train),
-            test=self.sets(test),
-            progress=progress,
-        )
+        with shown(progress) as told_to:
+            file, weights, report = _tacit.train(
+                model=to_json(self.model),
+                options=to_json(self.options),
+                run=to_json(self.where),
+                train=self.sets(train),
+                test=self.sets(test),
+                progress=told_to,
+            )
         numbers = np.frombuffer(weights, "<f4")
         return Trained(file, TrainingReport(json.loads(report)), numbers, self.places)
 
@@ -264,14 +265,15 @@ class Trainer:
         every epoch, or after `every` so many mini-batches: `batches`, `accuracy` and `loss`
         (cross-entropy), or `error` (mean squared error).
         """
-        file, moments = _tacit.train_reference(
-            model=to_json(self.model),
-            options=to_json(self.options),
-            train=self.sets(train),
-            test=self.sets(test),
-            every=every,
-            progress=progress,
-        )
+        with shown(progress) as told_to:
+            file, moments = _tacit.train_reference(
+                model=to_json(self.model),
+                options=to_json(self.options),
+                train=self.sets(train),
+                test=self.sets(test),
+                every=every,
+                progress=told_to,
+            )
         return file, json.loads(moments)
 
     def cost(

@@ -1,5 +1,7 @@
 //! What a party sent, received and waited for, by phase, layer and peer.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// The part of a run that traffic belongs to.
@@ -91,6 +93,7 @@ pub struct Meter {
     phase: Phase,
     since: Instant,
     depth: u32,
+    sent: Arc<AtomicU64>,
 }
 
 impl Meter {
@@ -100,7 +103,14 @@ impl Meter {
             phase: Phase::Setup,
             since: Instant::now(),
             depth: 0,
+            sent: Arc::default(),
         }
+    }
+
+    /// The payload bytes sent so far, for whoever looks from another thread. It is another number after
+    /// [`crate::Party::restart_meter`].
+    pub fn all_sent(&self) -> Arc<AtomicU64> {
+        self.sent.clone()
     }
 
     /// Forgets all that was counted: what follows is another run over the same links.
@@ -197,6 +207,7 @@ impl Meter {
     }
 
     pub(crate) fn sent(&mut self, to: usize, bytes: usize, overhead: usize) {
+        self.sent.fetch_add(bytes as u64, Ordering::Relaxed);
         let ledger = self.ledger();
         ledger.now().count_sent(bytes, overhead);
         ledger.peers[to].count_sent(bytes, overhead);

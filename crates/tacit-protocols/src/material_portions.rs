@@ -81,6 +81,11 @@ impl MaterialPortions {
         Ok(most)
     }
 
+    /// The number of the stage that each portion begins with.
+    pub fn stages(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|portion| portion.stage)
+    }
+
     /// The calls of every portion, lowered.
     pub fn calls(&self) -> impl Iterator<Item = &[Call]> {
         self.0.iter().map(|portion| &portion.calls[..])

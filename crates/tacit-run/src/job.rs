@@ -2,6 +2,7 @@
 //! meters; and again for as many requests as there are.
 
 mod agree;
+mod gauge;
 mod host;
 mod joined;
 mod next;
@@ -9,6 +10,7 @@ mod served;
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use tacit_net::Party;
 use tacit_nn::graph::Output;
@@ -19,6 +21,8 @@ use crate::given::Given;
 
 #[cfg(test)]
 pub(crate) use agree::agree_again;
+pub use gauge::Gauge;
+
 pub(crate) use agree::{
     INPUTS, MATERIAL_BYTES, Model, agree, agree_on_model, check_reveal, item_material,
 };
@@ -47,7 +51,7 @@ pub(crate) struct Contribution<'a> {
 }
 
 /// How far a run is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Progress<'a> {
     /// `setup`, `offline` or `online`.
     pub phase: &'static str,
@@ -61,6 +65,8 @@ pub struct Progress<'a> {
     pub batch: usize,
     /// The number of batches.
     pub batches: usize,
+    /// Tells more than the steps, within a batch of a prediction.
+    pub gauge: Option<&'a Arc<Gauge>>,
 }
 
 impl Progress<'_> {

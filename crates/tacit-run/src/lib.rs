@@ -63,7 +63,7 @@ pub use error::{Error, Fields};
 pub use given::{Array, Given, Held};
 pub use init::{InitOptions, init};
 pub use instance::{Instance, Tolerance};
-pub use job::{Observer, Outcome, Progress};
+pub use job::{Gauge, Observer, Outcome, Progress};
 pub use local::in_threads;
 pub use log::logged;
 pub use member::{Member, PeerConfig};

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from .. import _tacit
+from ..notebook import Progress, shown
 from ..options import to_json
 from ..report import Report
-from ..session import Progress
 
 
 def bench(
@@ -71,20 +71,21 @@ def bench(
     where
         All that :func:`tacit.local` takes except `processes`.
     """
-    report = _tacit.bench(
-        op=op,
-        n=n,
-        chunk=chunk,
-        ring=ring,
-        field=field,
-        fraction_bits=fraction_bits,
-        precision=precision,
-        key_bits=key_bits,
-        functions=functions,
-        as_printed_insecure=as_printed_insecure,
-        paper_leakage=paper_leakage,
-        repeat=repeat,
-        run=to_json(where),
-        progress=progress,
-    )
+    with shown(progress) as told_to:
+        report = _tacit.bench(
+            op=op,
+            n=n,
+            chunk=chunk,
+            ring=ring,
+            field=field,
+            fraction_bits=fraction_bits,
+            precision=precision,
+            key_bits=key_bits,
+            functions=functions,
+            as_printed_insecure=as_printed_insecure,
+            paper_leakage=paper_leakage,
+            repeat=repeat,
+            run=to_json(where),
+            progress=told_to,
+        )
     return Report(json.loads(report))

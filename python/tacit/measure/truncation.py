@@ -23,9 +23,9 @@ from .._tacit import TacitError
 from ..data import label_list
 from ..errors import MissingPackageError
 from ..model import Model, compile
+from ..notebook import Progress, shown
 from ..options import to_json
 from ..report import render
-from ..session import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,12 +241,13 @@ def analyze_truncation(
     if fraction_bits is None:
         fraction_bits = range(4, min(31, ring - 3))
     options = {"fraction_bits": _bits(fraction_bits), "ring": ring}
-    analysis = model.compiled.analyze_truncation(
-        x=(values, shape),
-        labels=label_list(labels, shape[0]),
-        options=to_json(options),
-        progress=progress,
-    )
+    with shown(progress) as told_to:
+        analysis = model.compiled.analyze_truncation(
+            x=(values, shape),
+            labels=label_list(labels, shape[0]),
+            options=to_json(options),
+            progress=told_to,
+        )
     return Analysis(json.loads(analysis))
 
 

@@ -137,6 +137,7 @@ impl Trial<'_> {
             layers: 1,
             batch: run * chunks + chunk,
             batches: repeat * chunks,
+            gauge: None,
         };
         match (self.observe)(progress) {
             true => Ok(()),

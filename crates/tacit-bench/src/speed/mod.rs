@@ -307,6 +307,7 @@ fn tell(
         layers,
         batch: 0,
         batches: 1,
+        gauge: None,
     };
     match observe(progress) {
         true => Ok(()),

@@ -286,6 +286,7 @@ impl<'a> Analyst<'a> {
                         layers: p.layers,
                         batch,
                         batches: items.div_ceil(BATCH),
+                        gauge: None,
                     });
                     let stop = || tacit_protocols::Error::Invalid("cancelled".into());
                     if cancelled { Err(stop()) } else { Ok(()) }

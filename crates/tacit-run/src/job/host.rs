@@ -1,5 +1,8 @@
 //! A party's machine with a model's weights on it, between requests.
 
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
 use tacit_net::{Party, Phase};
 use tacit_nn::Plan;
 use tacit_nn::encode::LayerWeights;
@@ -7,12 +10,15 @@ use tacit_nn::execute::{Batch, Operands, execute, reveal_output, share_input, sh
 use tacit_nn::plan::Roles;
 use tacit_protocols::machine::{Audience, Erased, Machine};
 use tacit_protocols::material_portions::MaterialPortions;
+use tacit_protocols::record::Stage;
 
+use super::gauge::Curve;
 use super::served::{Served, Serving};
-use super::{Observer, Progress};
+use super::{Gauge, Observer, Progress};
 use crate::Error;
 use crate::instance::Instance;
 use crate::record::{Ledger, hearers};
+use crate::settings::EmulatedNetwork;
 use crate::totals::{Metered, Totals, exchange};
 
 /// What a prediction opens to this party, and what all metered of it.
@@ -88,7 +94,19 @@ impl Host {
 /// What batches demand, and how many of their items the layers take at a time, by their sizes: those of the
 /// last few, since most batches have as many items as one before.
 #[derive(Default)]
-pub(crate) struct Demand(Vec<(usize, Batch, MaterialPortions)>);
+pub(crate) struct Demand(Vec<(usize, Demanded)>);
+
+/// What a batch demands, and how it is divided.
+#[derive(Clone)]
+pub(crate) struct Demanded {
+    /// How many items each layer takes at a time.
+    pub items: Batch,
+    /// The calls of every stage.
+    pub stages: Arc<[Stage]>,
+    pub portions: MaterialPortions,
+    /// How the time goes by, once somebody has asked.
+    pub curve: Arc<OnceLock<Curve>>,
+}
 
 /// So many sizes of batches are remembered.
 const SIZES: usize = 32;
@@ -100,18 +118,24 @@ impl Demand {
         n: usize,
         (plan, roles, most): (&Plan, &Roles, u64),
         machine: &Erased,
-    ) -> Result<(Batch, MaterialPortions), Error> {
-        if let Some((_, items, portions)) = self.0.iter().find(|(known, ..)| *known == n) {
-            return Ok((items.clone(), portions.clone()));
+    ) -> Result<Demanded, Error> {
+        if let Some((_, demanded)) = self.0.iter().find(|(known, _)| *known == n) {
+            return Ok(demanded.clone());
         }
         let model = machine.cost_model();
         let items = Batch::within(most, n, plan, roles, model)?;
         let stages = plan.calls(items.clone(), roles)?;
         let calls = stages.iter().map(|stage| &stage.calls[..]);
         let portions = MaterialPortions::new(calls, model, most)?;
+        let demanded = Demanded {
+            items,
+            stages: stages.into(),
+            portions,
+            curve: Arc::default(),
+        };
         self.0.truncate(SIZES - 1);
-        self.0.insert(0, (n, items.clone(), portions.clone()));
-        Ok((items, portions))
+        self.0.insert(0, (n, demanded.clone()));
+        Ok(demanded)
     }
 }
 
@@ -119,6 +143,8 @@ impl Demand {
 pub(crate) struct Prediction<'a> {
     pub plan: &'a Plan,
     pub roles: &'a Roles,
+    pub instance: &'a Instance,
+    pub network: &'a EmulatedNetwork,
     /// The encoded inputs, at the data's owner.
     pub values: Option<&'a [i64]>,
     pub inputs: usize,
@@ -143,15 +169,17 @@ impl Prediction<'_> {
             let first = batch * self.batch;
             let n = self.batch.min(self.inputs - first);
             let asked = (self.plan, self.roles, self.portion_bytes);
-            let (items, portions) = demand.of(n, asked, machine)?;
-            self.observe("offline", batch)?;
-            machine.provide(&portions);
+            let demanded = demand.of(n, asked, machine)?;
+            let gauge = self.gauge(&demanded, [first, first + n], machine.party());
+            self.observe("offline", batch, &gauge)?;
+            machine.provide(&demanded.portions);
             let item = self.plan.input_len();
             let values = self.values.map(|v| &v[first * item..(first + n) * item]);
             let x = share_input(self.plan, machine, self.roles, n, values)?;
             let count = self.batches();
             let mut cancelled = false;
-            let ran = execute(self.plan, machine, weights, x, &items, &mut |p| {
+            let items = &demanded.items;
+            let ran = execute(self.plan, machine, weights, x, items, &mut |p| {
                 cancelled = !(self.observe)(Progress {
                     phase: "online",
                     layer: p.layer,
@@ -159,6 +187,7 @@ impl Prediction<'_> {
                     layers: p.layers,
                     batch,
                     batches: count,
+                    gauge: Some(&gauge),
                 });
                 let stop = || tacit_protocols::Error::Invalid("cancelled".into());
                 if cancelled { Err(stop()) } else { Ok(()) }
@@ -187,7 +216,25 @@ impl Prediction<'_> {
         self.inputs.div_ceil(self.batch)
     }
 
-    fn observe(&mut self, phase: &'static str, batch: usize) -> Result<(), Error> {
+    fn gauge(&self, demanded: &Demanded, [first, end]: [usize; 2], party: &Party) -> Arc<Gauge> {
+        let sent = party.meter().all_sent();
+        Arc::new(Gauge {
+            instance: *self.instance,
+            network: self.network.clone(),
+            party: party.id(),
+            demanded: demanded.clone(),
+            before: sent.load(Ordering::Relaxed),
+            sent,
+            inputs: [first, end, self.inputs],
+        })
+    }
+
+    fn observe(
+        &mut self,
+        phase: &'static str,
+        batch: usize,
+        gauge: &Arc<Gauge>,
+    ) -> Result<(), Error> {
         let progress = Progress {
             phase,
             layer: "",
@@ -195,6 +242,7 @@ impl Prediction<'_> {
             layers: self.plan.layers.len(),
             batch,
             batches: self.batches(),
+            gauge: Some(gauge),
         };
         if (self.observe)(progress) {
             Ok(())

@@ -131,6 +131,8 @@ impl Joined {
         let prediction = Prediction {
             plan: &self.plan,
             roles: &self.terms.roles,
+            instance: &self.terms.instance,
+            network: &self.terms.network,
             values,
             inputs: asked.inputs,
             batch: asked.batch,
@@ -169,6 +171,7 @@ fn setup<'a>(plan: &Plan, asked: &Asked) -> Progress<'a> {
         layers: plan.layers.len(),
         batch: 0,
         batches: asked.batches(),
+        gauge: None,
     }
 }
 

@@ -32,8 +32,8 @@ pub(crate) struct Served<'a> {
 impl Serving<'_> {
     /// Makes the material of `ahead` items, behind all that lies ready.
     pub fn fill(&self, machine: &mut Erased, demand: &mut Demand) -> Result<(), Error> {
-        let (_, portions) = demand.of(self.ahead, self.asked(), machine)?;
-        for calls in portions.calls() {
+        let demanded = demand.of(self.ahead, self.asked(), machine)?;
+        for calls in demanded.portions.calls() {
             machine.verify()?;
             machine.prepare(calls)?;
         }
@@ -94,12 +94,14 @@ impl Served<'_> {
             let zeros = machine.constant(&vec![0; (size - n) * each]);
             part = machine.concat(&[&part, &zeros]);
         }
-        let (batch, portions) = demand.of(size, self.serving.asked(), machine)?;
+        let demanded = demand.of(size, self.serving.asked(), machine)?;
         if !ready {
-            machine.provide(&portions);
+            machine.provide(&demanded.portions);
         }
         let part = begin_batch(plan, machine, part)?;
-        let y = execute(plan, machine, weights, part, &batch, &mut |_| Ok(()))?;
+        let y = execute(plan, machine, weights, part, &demanded.items, &mut |_| {
+            Ok(())
+        })?;
         let opened = to_hand_out(plan, machine, &y)?;
         let each = machine.len(&opened) / size;
         Ok(machine.slice(&opened, 0..n * each))

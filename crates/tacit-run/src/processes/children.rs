@@ -187,6 +187,7 @@ fn waiting() -> Progress<'static> {
         layers: 0,
         batch: 0,
         batches: 1,
+        gauge: None,
     }
 }
 

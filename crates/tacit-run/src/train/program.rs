@@ -333,6 +333,7 @@ impl Job<'_> {
             layers: 1,
             batch: done,
             batches: self.options.last(&order),
+            gauge: None,
         };
         match (self.observe)(progress) {
             true => Ok(()),

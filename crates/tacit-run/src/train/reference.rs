@@ -59,6 +59,7 @@ pub fn train_reference(
             layers: 1,
             batch: done,
             batches: last,
+            gauge: None,
         };
         if !observe(progress) {
             return Err(Error::Cancelled);
