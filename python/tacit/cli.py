@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with ends_soon() if args.ends_soon else nullcontext():
             code = args.action(args)
     except TacitError as error:
-        return fail(str(error))
+        return fail(str(error), error.code)
     except OSError as error:
         words = error.strerror or str(error)
         return fail(f"{error.filename}: {words}" if error.filename else words)
@@ -82,9 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code or 0
 
 
-def fail(message: str) -> int:
-    """Explains an error and gives the exit code."""
-    err.print(f"[bold red]error:[/] {escape(message)}", soft_wrap=True)
+def fail(message: str, code: str = TacitError.code) -> int:
+    """Explains an error, with its code if it has one of its own, and gives the exit code."""
+    named = "" if code == TacitError.code else f" [dim]{escape(f'[{code}]')}[/]"
+    err.print(f"[bold red]error:[/] {escape(message)}{named}", soft_wrap=True)
     return 2
 
 

@@ -6,6 +6,8 @@ parties find out in a run is a plain one.
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 from ._tacit import TacitError
 
 __all__ = [
@@ -16,6 +18,22 @@ __all__ = [
     "ServiceError",
     "TacitError",
 ]
+
+
+Kind = TypeVar("Kind", bound=TacitError)
+
+PARTS = ("party", "step", "layer")
+"""Attributes of every error beside its code and its words."""
+
+
+def of_kind(kind: type[Kind], error: TacitError, **parts: Any) -> Kind:
+    """An error of this kind with the words and parts of another, and its code if it has one."""
+    made = kind(str(error), **parts)
+    if error.code != TacitError.code:
+        made.code = error.code
+    for part in PARTS:
+        setattr(made, part, getattr(error, part))
+    return made
 
 
 class InputError(TacitError):
@@ -33,6 +51,8 @@ class InputError(TacitError):
     position : tuple of int or None
         The place within the item.
     """
+
+    code = "input-error"
 
     def __init__(
         self,
@@ -59,6 +79,8 @@ class CompileError(TacitError):
         The path of its file; None of one that was no file.
     """
 
+    code = "compile-error"
+
     def __init__(self, words: str, *, model: str | None = None):
         super().__init__(words)
         self.model = model
@@ -73,6 +95,8 @@ class FileError(TacitError):
         What was to be read, as it was given.
     """
 
+    code = "file-error"
+
     def __init__(self, words: str, *, source: str | None = None):
         super().__init__(words)
         self.source = source
@@ -86,6 +110,8 @@ class MissingPackageError(TacitError, ImportError):
     extra : str or None
         Installed by `pip install tacit[EXTRA]`.
     """
+
+    code = "missing-package"
 
     def __init__(self, words: str, *, extra: str | None = None):
         super().__init__(words)

@@ -22,7 +22,7 @@ from . import speeds
 from ._tacit import Compiled, TacitError
 from .alike import grouped
 from .data import label_list
-from .errors import CompileError
+from .errors import CompileError, of_kind
 from .given import array
 from .inputs import Given, floats, rows
 from .inputs import named as named_arrays
@@ -394,7 +394,7 @@ def _compiling(model: str | None) -> Generator[None]:
     try:
         yield
     except TacitError as error:
-        raise CompileError(str(error), model=model) from None
+        raise of_kind(CompileError, error, model=model) from None
 
 
 def _names(outputs: Sequence[str] | None) -> list[str]:

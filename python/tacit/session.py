@@ -22,7 +22,7 @@ from . import _tacit, answers, pages
 from ._tacit import TacitError
 from .answers import Outputs, Reading, readings
 from .batches import is_batches, joined, split, total
-from .errors import InputError
+from .errors import InputError, of_kind
 from .given import array
 from .inputs import Given
 from .model import Model
@@ -307,7 +307,7 @@ class Session:
                 f"the model is a {kind}, not a compiled model: give what tacit.compile(...) returns"
             )
         values, shape = model.encode(x)
-        with shown(progress) as told_to:
+        with shown(progress) as told_to, refusing():
             output, report = parties.predict(
                 model=model.compiled,
                 x=(values, shape),
@@ -320,6 +320,21 @@ class Session:
         read = readings(model.plan["outputs"], model.plan["reveal"])
         outputs = Outputs(model.decode(output, shape[0]), read)
         return Result(outputs, Report(json.loads(report)))
+
+
+@contextmanager
+def refusing() -> Generator[None]:
+    """Tells what the extension module refuses of an input or of labels as errors of these."""
+    try:
+        yield
+    except TacitError as error:
+        place: tuple[str | None, int | None, list[int] | None] | None
+        place = getattr(error, "place", None)
+        if place is None:
+            raise
+        name, item, axes = place
+        position = None if axes is None else tuple(axes)
+        raise of_kind(InputError, error, input=name, item=item, position=position) from None
 
 
 @with_options

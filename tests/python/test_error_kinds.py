@@ -39,6 +39,32 @@ def test_an_input_has_its_place(digits_model, digits):
     assert type(again) is tacit.InputError and again.item == 1 and str(again) == str(error)
 
 
+def test_what_the_core_refuses_of_an_input_has_its_place_and_code(digits_model, digits):
+    x, y = digits[0][:4].copy(), [0, 1, 99, 3]
+    error = raised(tacit.InputError, lambda: CLEAR.predict(digits_model, x, y))
+    assert (error.code, error.input, error.item) == ("labels", "labels", 2)
+    x[2, 0, 1, 5] = 1e9
+    error = raised(tacit.InputError, lambda: CLEAR.predict(digits_model, x))
+    assert (error.code, error.item, error.position) == ("input-value", 2, (0, 1, 5))
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.code, again.position) == (error.code, error.position)
+
+
+def test_errors_have_the_code_of_what_is_wrong(digits_model, tmp_path, capsys):
+    """The core's where it refuses a model, and that of their class where there is none."""
+    path = tmp_path / "m.onnx"
+    for words, code in ((None, "model-unreadable"), (b"no model", "not-onnx")):
+        if words:
+            path.write_bytes(words)
+        assert raised(tacit.CompileError, lambda: tacit.compile(path)).code == code
+        assert main(["plan", str(path)]) == 2
+        assert capsys.readouterr().err.endswith(f" [{code}]\n")
+    assert raised(tacit.CompileError, lambda: tacit.compile(3)).code == "compile-error"
+    nan = np.full((1, 8, 8), np.nan, np.float32)
+    error = raised(tacit.InputError, lambda: CLEAR.predict(digits_model, nan))
+    assert error.code == "input-error"
+
+
 def test_a_column_has_its_name(save_onnx):
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     from onnx import helper

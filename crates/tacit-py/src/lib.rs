@@ -49,6 +49,9 @@ pub(crate) fn error(error: tacit_run::Error) -> PyErr {
         let _ = value.setattr("party", fields.party);
         let _ = value.setattr("step", fields.step);
         let _ = value.setattr("layer", fields.layer);
+        if let Some(place) = fields.given {
+            let _ = value.setattr("place", (place.input, place.item, place.position));
+        }
     });
     raised
 }

@@ -60,6 +60,14 @@ pub enum Error {
         /// Why it cannot be used and what could.
         why: String,
     },
+    /// Labels that do not belong to the items, or are no classes of the model.
+    #[error("labels: {why}")]
+    Labels {
+        /// The number of the item whose label it is, of a single one.
+        item: Option<usize>,
+        /// What is wrong.
+        why: String,
+    },
     /// A file that cannot be read, written or understood.
     #[error("{path}: {why}")]
     File {

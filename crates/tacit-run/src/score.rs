@@ -68,9 +68,9 @@ fn class_count(plan: &Plan, output: usize) -> usize {
 
 /// Refuses labels that are not one for each item, or no class of the plan.
 pub(crate) fn check_labels(plan: &Plan, labels: &[i64], items: usize) -> Result<(), Error> {
-    let refused = |why: String| Err(Error::setting("labels", why));
     if labels.len() != items {
-        return refused(format!("there are {} for {items} items", labels.len()));
+        let why = format!("there are {} for {items} items", labels.len());
+        return Err(Error::Labels { item: None, why });
     }
     let count = class_count(plan, classifier(plan)?);
     match labels
@@ -78,11 +78,14 @@ pub(crate) fn check_labels(plan: &Plan, labels: &[i64], items: usize) -> Result<
         .position(|label| !(0..count as i64).contains(label))
     {
         None => Ok(()),
-        Some(item) => refused(format!(
-            "item {item} has the class {}, and the model has {count}: 0 to {}",
-            labels[item],
-            count.saturating_sub(1)
-        )),
+        Some(item) => Err(Error::Labels {
+            item: Some(item),
+            why: format!(
+                "item {item} has the class {}, and the model has {count}: 0 to {}",
+                labels[item],
+                count.saturating_sub(1)
+            ),
+        }),
     }
 }
 

@@ -37,6 +37,7 @@ impl Error {
             Error::Setting { what, .. } if is_material(what) => {
                 format!("its {what} cannot be used; {OWN}")
             }
+            Error::Labels { .. } => format!("its labels cannot be used; {OWN}"),
             Error::Import(_) => format!("its model's file cannot be used; {OWN}"),
             Error::Plan(_) => format!("its model cannot be planned; {OWN}"),
             Error::Data(_) => format!("its data cannot be read; {OWN}"),
@@ -98,6 +99,13 @@ mod tests {
             (
                 Error::setting("training data", "item 31 of party 0: its feature 1 is 77.5"),
                 "its training data cannot be used",
+            ),
+            (
+                Error::Labels {
+                    item: Some(31),
+                    why: "item 31 has the class 31".into(),
+                },
+                "its labels cannot be used",
             ),
             (
                 Error::setting("labels", "label 31 is class 77.5"),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .._tacit import TacitError
-from ..errors import FileError
+from ..errors import FileError, of_kind
 from . import arrays, images, tables
 from .dataset import Dataset
 from .schema import Column, Schema
@@ -62,7 +62,7 @@ def load(
     except TacitError as error:
         if type(error) is not TacitError:
             raise  # it says more already
-        raise FileError(str(error), source=source) from None
+        raise of_kind(FileError, error, source=source) from None
 
 
 def _load(source: str, what: str, schema: Schema | None, folder: str | Path) -> Dataset:

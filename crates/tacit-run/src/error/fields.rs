@@ -20,6 +20,29 @@ pub struct Fields {
     pub step: Option<String>,
     /// The layer of the model.
     pub layer: Option<String>,
+    /// Where in what was given it is, of an error about that.
+    pub given: Option<Place>,
+}
+
+/// A place in what was given to predict, as far as it is a single one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// `labels`, where it is in these.
+    pub input: Option<&'static str>,
+    /// The number of the item.
+    pub item: Option<usize>,
+    /// The place in the item, axis by axis.
+    pub position: Option<Vec<usize>>,
+}
+
+impl Place {
+    fn at(item: usize, position: &[usize]) -> Self {
+        Place {
+            input: None,
+            item: Some(item),
+            position: Some(position.to_vec()),
+        }
+    }
 }
 
 impl Fields {
@@ -29,7 +52,13 @@ impl Fields {
             party: None,
             step: None,
             layer: None,
+            given: None,
         }
+    }
+
+    fn in_input(self, place: Place) -> Self {
+        let given = Some(place);
+        Fields { given, ..self }
     }
 
     fn by(self, party: usize) -> Self {
@@ -63,6 +92,11 @@ impl Error {
                 Fields::of("malformed-words").by(*party).at(what, "")
             }
             Error::Setting { .. } => Fields::of("setting"),
+            Error::Labels { item, .. } => Fields::of("labels").in_input(Place {
+                input: Some("labels"),
+                item: *item,
+                position: None,
+            }),
             Error::File { .. } => Fields::of("file"),
             Error::Data(_) => Fields::of("data"),
             Error::Wrong(_) => Fields::of("wrong-result"),
@@ -176,10 +210,14 @@ fn of_plan(error: &PlanError) -> Fields {
 
 fn of_encoding(error: &EncodeError) -> Fields {
     match error {
-        EncodeError::Shape { .. } => Fields::of("input-shape"),
-        EncodeError::Length { .. } => Fields::of("input-length"),
-        EncodeError::Value { .. } => Fields::of("input-value"),
-        EncodeError::Kind { .. } => Fields::of("input-kind"),
+        EncodeError::Shape { .. } => Fields::of("input-shape").in_input(Place::default()),
+        EncodeError::Length { .. } => Fields::of("input-length").in_input(Place::default()),
+        EncodeError::Value { item, position, .. } => {
+            Fields::of("input-value").in_input(Place::at(*item, position))
+        }
+        EncodeError::Kind { item, position, .. } => {
+            Fields::of("input-kind").in_input(Place::at(*item, position))
+        }
         EncodeError::Weight { layer, .. } => Fields {
             layer: Some(layer.clone()),
             ..Fields::of("weight-too-large")
