@@ -1,11 +1,12 @@
 """The extension module: settings and reports are JSON, arrays little-endian float32 bytes."""
 
 from collections.abc import Callable
+from typing import final
 
 __version__: str
 
-Array = tuple[bytes, list[int]]
-Progress = Callable[[str, str, int, int], None]
+_Array = tuple[bytes, list[int]]
+_Progress = Callable[[str, str, int, int], None]
 
 class TacitError(Exception):
     """What went wrong, where, and what to do next.
@@ -27,6 +28,7 @@ class TacitError(Exception):
     step: str | None
     layer: str | None
 
+@final
 class Compiled:
     """A model with its plan."""
 
@@ -34,9 +36,9 @@ class Compiled:
         cls,
         path: str,
         options: str,
-        samples: Array | None,
+        samples: _Array | None,
         protocol: str | None = None,
-        named: list[tuple[str, Array]] | None = None,
+        named: list[tuple[str, _Array]] | None = None,
     ) -> Compiled:
         """Samples are an array, or arrays by the names of the model's inputs."""
 
@@ -50,18 +52,19 @@ class Compiled:
     def predict_cost(
         self, run: str, items: int, speeds: str | None = None, rehearsed: str | None = None
     ) -> str: ...
-    def rehearse(self, run: str, items: int, progress: Progress | None = None) -> str: ...
+    def rehearse(self, run: str, items: int, progress: _Progress | None = None) -> str: ...
     def reference(self, x: bytes) -> bytes: ...
     def accuracy(self, output: bytes, labels: list[int]) -> float: ...
     def analyze_truncation(
         self,
-        x: Array,
+        x: _Array,
         labels: list[int],
         options: str,
-        progress: Progress | None,
+        progress: _Progress | None,
     ) -> str:
         """What truncation does to the accuracy."""
 
+@final
 class Session:
     """All parties of this machine, between predictions."""
 
@@ -71,11 +74,11 @@ class Session:
     def predict(
         self,
         model: Compiled,
-        x: Array,
+        x: _Array,
         batch: int | None,
         labels: list[int] | None,
         check: bool,
-        progress: Progress | None,
+        progress: _Progress | None,
     ) -> tuple[bytes, str]:
         """The outputs and the report."""
 
@@ -88,6 +91,7 @@ def serve_config(path: str) -> str:
 def check_offer(path: str, model: str, version: str, offer: bytes) -> None:
     """Refuses an offer, as it was kept, that the party of this config would not serve so."""
 
+@final
 class Service:
     """One served model at one party; long calls let other threads run."""
 
@@ -114,16 +118,17 @@ class Service:
     def leave(self) -> None:
         """Ends once what it took is answered, for good; while it waits for the others, at once."""
 
+@final
 class Sharing:
     """A client's side of one model."""
 
     def __new__(cls, described: bytes) -> Sharing: ...
     def split(
-        self, array: Array | None, named: list[tuple[str, Array]] | None = None
+        self, array: _Array | None, named: list[tuple[str, _Array]] | None = None
     ) -> tuple[int, list[bytes]]:
         """How many items there are, and a share for each party."""
 
-    def join(self, items: int, shares: list[bytes]) -> Array:
+    def join(self, items: int, shares: list[bytes]) -> _Array:
         """The outputs of one share of each party."""
 
 def bench(
@@ -140,11 +145,11 @@ def bench(
     paper_leakage: bool,
     repeat: int,
     run: str,
-    progress: Progress | None,
+    progress: _Progress | None,
 ) -> str:
     """The report of a measured operation."""
 
-def speeds(run: str, width: int | None = None, progress: Progress | None = None) -> str: ...
+def speeds(run: str, width: int | None = None, progress: _Progress | None = None) -> str: ...
 def tables_liu24(parties: list[int], field: int) -> str:
     """Table 1 of Liu et al. beside what runs between so many parties metered."""
 
@@ -178,7 +183,7 @@ def protocols() -> str:
 def party(
     config: str,
     notice: Callable[[str], None],
-    progress: Progress | None,
+    progress: _Progress | None,
     reveal: str | None = None,
     answered: tuple[Callable[[str], None], Callable[[str], None]] | None = None,
 ) -> str | None:
@@ -192,23 +197,23 @@ def party(
 def init(folder: str, options: str) -> list[str]:
     """Makes keys, certificates and config files; what to do with them, in words."""
 
-Owned = tuple[int, bytes, bytes]
+_Owned = tuple[int, bytes, bytes]
 
 def train(
     model: str,
     options: str,
     run: str,
-    train: list[Owned],
-    test: list[Owned],
-    progress: Progress | None = None,
+    train: list[_Owned],
+    test: list[_Owned],
+    progress: _Progress | None = None,
 ) -> tuple[bytes, bytes, str]:
     """The trained network as an ONNX file, its parameters' float32 bytes, and the report."""
 
 def train_party(
     config: str,
-    load: Callable[[], tuple[list[Owned], list[Owned]]],
+    load: Callable[[], tuple[list[_Owned], list[_Owned]]],
     notice: Callable[[str], None],
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> tuple[bytes | None, str]:
     """One party's part in the training of a config file; the network at its owner only.
 
@@ -221,10 +226,10 @@ def train_refuse(config: str, why: str, notice: Callable[[str], None]) -> None:
 def train_reference(
     model: str,
     options: str,
-    train: list[Owned],
-    test: list[Owned],
+    train: list[_Owned],
+    test: list[_Owned],
     every: int | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> tuple[bytes, str]:
     """Trains in float32 in the clear: the ONNX file, and how good the network is on the way."""
 
