@@ -116,12 +116,13 @@ def plan(args: argparse.Namespace) -> None:
     model = planned(args)
     batch, given = args.batch or 1, where(args)
     with progress_bar() as progress:
-        told = {"measure": not args.no_measure, "progress": progress}
+        measured = not args.no_measure
         if args.compare:
-            found = compare(model, batch, **of_any(given), **told)
+            asked = of_any(given)
+            found = compare(model, batch, **asked, measure=measured, progress=progress)
             text = json.dumps({"rows": found.rows, "best": found.best}, indent=2) + "\n"
             return finish([found], (args.json, text))
-        cost = model.predict_cost(batch, **given, **told)
+        cost = model.predict_cost(batch, **given, measure=measured, progress=progress)
     text = json.dumps({**cost, "warnings": model.warnings}, indent=2) + "\n"
     table = planned_costs(cost, counted(batch))
     shown = [model.table(), table, memory_words(cost["memory"]), cost["note"]]

@@ -155,12 +155,17 @@ def compare(
     progress
         Called as `progress(phase, layer, done, total)` while it is measured.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for settings, protects in WAYS:
         if security and security != settings.get("security", "semi-honest"):
             continue
         asked = settings if parties is None else {**settings, "parties": parties}
-        row = {"settings": asked, "protects": protects, "cost": None, "refused": None}
+        row: dict[str, Any] = {
+            "settings": asked,
+            "protects": protects,
+            "cost": None,
+            "refused": None,
+        }
         try:
             row["cost"] = model.predict_cost(
                 batch, **asked, network=network, measure=measure, progress=progress

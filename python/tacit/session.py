@@ -301,11 +301,7 @@ class Session:
         progress: Progress | None,
     ) -> Result:
         """One run of these parties."""
-        if not isinstance(model, Model):
-            kind = type(model).__name__
-            raise TypeError(
-                f"the model is a {kind}, not a compiled model: give what tacit.compile(...) returns"
-            )
+        _check_model(model)
         values, shape = model.encode(x)
         with shown(progress) as told_to, refusing():
             output, report = parties.predict(
@@ -335,6 +331,15 @@ def refusing() -> Generator[None]:
         name, item, axes = place
         position = None if axes is None else tuple(axes)
         raise of_kind(InputError, error, input=name, item=item, position=position) from None
+
+
+def _check_model(model: object) -> None:
+    """Refuses what is no compiled model."""
+    if not isinstance(model, Model):
+        kind = type(model).__name__
+        raise TypeError(
+            f"the model is a {kind}, not a compiled model: give what tacit.compile(...) returns"
+        )
 
 
 @with_options

@@ -8,7 +8,7 @@ import os
 import platform
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from . import _tacit
 from .notebook import shown
@@ -118,7 +118,7 @@ def _read(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
         kept = json.loads(path.read_text(encoding="utf-8"))
         if isinstance(kept, dict):
-            return kept
+            return cast("dict[str, Any]", kept)
     return {}
 
 

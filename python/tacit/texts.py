@@ -7,7 +7,7 @@ its owner's secret: it is given as a number, and shared as one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,7 +29,8 @@ def hold_texts(x: Any) -> bool:
     if is_frame(x):
         return any(are_texts(found) for _, found in series(x))
     if isinstance(x, Mapping):
-        return any(hold_texts(each) for each in x.values())
+        held = cast(Mapping[Any, Any], x)
+        return any(hold_texts(each) for each in held.values())
     return x is not None and are_texts(array_of("the samples", x))
 
 

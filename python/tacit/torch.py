@@ -115,10 +115,7 @@ def private(
         Those of :func:`tacit.compile`, such as `reveal="class"`.
     """
     given = example if isinstance(example, tuple) else (example,)
-    if not isinstance(module, torch.nn.Module):
-        raise TacitError(f"a network is a torch.nn.Module, not {type(module).__name__}")
-    if not given or not all(isinstance(each, torch.Tensor) for each in given):
-        raise TacitError("the example is a tensor of typical inputs, or a tuple of tensors")
+    _check(module, given)
     modes = {part: part.training for part in module.modules()}
     try:
         with torch.no_grad():
@@ -139,6 +136,14 @@ def private(
     model = compile(path, **planned)
     model.exported = folder  # processes read the file again
     return Private(model, where, (names, outputs), gives, batch)
+
+
+def _check(module: object, given: tuple[object, ...]) -> None:
+    """Refuses what is no network, or no tensors."""
+    if not isinstance(module, torch.nn.Module):
+        raise TacitError(f"a network is a torch.nn.Module, not {type(module).__name__}")
+    if not given or not all(isinstance(each, torch.Tensor) for each in given):
+        raise TacitError("the example is a tensor of typical inputs, or a tuple of tensors")
 
 
 def _inputs(module: torch.nn.Module, count: int) -> list[str]:

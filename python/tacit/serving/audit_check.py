@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import FileError
 
@@ -148,4 +148,4 @@ def _entry(path: Path, number: int, text: bytes) -> dict[str, Any]:
         entry = None
     if not isinstance(entry, dict):
         raise AuditError(path, number, "it is not an object of JSON")
-    return entry  # pyright: ignore[reportUnknownVariableType]
+    return cast("dict[str, Any]", entry)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -186,7 +186,9 @@ def _read(party: str, told: Any) -> dict[str, Any]:
 def _are_texts(told: Any) -> bool:
     """Whether this is what a model knows of an input of texts."""
     known = told["known"]
-    whole = isinstance(known, list) and all(isinstance(text, str) for text in known)
+    whole = isinstance(known, list) and all(
+        isinstance(text, str) for text in cast(list[Any], known)
+    )
     return whole and isinstance(told["others"], bool)
 
 

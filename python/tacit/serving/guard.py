@@ -88,10 +88,10 @@ def certificate(transport: Any) -> tuple[str | None, float | None]:
 
     TLS has checked that the client has its key, and that it holds by now.
     """
-    tls = transport.get_extra_info("ssl_object")
+    tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
     shown = tls.getpeercert(binary_form=True) if tls is not None else None
-    if not shown:
+    if tls is None or not shown:
         return None, None
-    ends = tls.getpeercert().get("notAfter")
-    moment = ssl.cert_time_to_seconds(ends) if ends else None
+    ends = (tls.getpeercert() or {}).get("notAfter")
+    moment = ssl.cert_time_to_seconds(ends) if isinstance(ends, str) else None
     return hashlib.sha256(shown).hexdigest(), moment

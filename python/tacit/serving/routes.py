@@ -50,7 +50,7 @@ class Routes:
 
     def all(self) -> list[Route]:
         """Every route, with the addresses that the description has."""
-        found = [
+        found: list[Route] = [
             Told("/v2", self.server),
             Told("/v2/health/live", self.live),
             Told("/v2/health/ready", self.ready),
