@@ -71,7 +71,7 @@ class Outputs(dict[str, np.ndarray]):
 
     def __init__(self, arrays: Mapping[str, np.ndarray], read: Mapping[str, Reading]):
         super().__init__(arrays)
-        self.readings = dict(read)
+        self.readings: dict[str, Reading] = dict(read)
 
 
 def readings(outputs: Sequence[Mapping[str, Any]], reveal: str) -> dict[str, Reading]:

@@ -46,12 +46,14 @@ class Client:
     """
 
     def __init__(self, parties: Sequence[Remote], timeout: float):
-        self.parties, self.timeout = list(parties), timeout
+        self.parties: list[Remote] = list(parties)
+        self.timeout: float = timeout
         self.known: dict[tuple[str, str | None], Agreed] = {}
         self.asking: dict[tuple[str, str | None], asyncio.Lock] = {}
-        self.places = asyncio.Semaphore(UNDER_WAY)
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, name="tacit", daemon=True)
+        self.places: asyncio.Semaphore = asyncio.Semaphore(UNDER_WAY)
+        self.loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
+        run = self.loop.run_forever
+        self.thread: threading.Thread = threading.Thread(target=run, name="tacit", daemon=True)
         self.thread.start()
 
     def __repr__(self) -> str:

@@ -66,12 +66,12 @@ class Remote:
     """
 
     def __init__(self, url: str, key: str | None, trust: ssl.SSLContext):
-        self.url = checked_url(url)
+        self.url: str = checked_url(url)
         plain = self.url.startswith("http:")
         headers = {"accept-encoding": "identity", "user-agent": "tacit"}
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
-        self.http = httpx.AsyncClient(
+        self.http: httpx.AsyncClient = httpx.AsyncClient(
             base_url=self.url,
             headers=headers,
             verify=trust,
