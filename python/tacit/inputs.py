@@ -151,6 +151,6 @@ def used_inputs(path: str | Path) -> list[str]:
     """The inputs of an ONNX file that a node reads; the others are none of the compiled model."""
     import onnx  # noqa: PLC0415
 
-    graph = onnx.load(path, load_external_data=False).graph
+    graph = onnx.load(path, load_external_data=False).graph  # pyright: ignore[reportUnknownMemberType]
     read = {name for node in graph.node for name in node.input}
     return [each.name for each in graph.input if each.name in read]

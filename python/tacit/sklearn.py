@@ -27,7 +27,7 @@ from .texts import are_texts
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.utils.metaestimators import available_if  # pyright: ignore
+    from sklearn.utils.metaestimators import available_if
 except ImportError:
     told = "tacit.sklearn needs `pip install tacit[sklearn]`"
     raise MissingPackageError(told, extra="sklearn") from None
@@ -66,7 +66,7 @@ class _Private(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the model can predict; a file and a compiled model always can."""
         from sklearn.exceptions import NotFittedError  # noqa: PLC0415
-        from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415  # pyright: ignore
+        from sklearn.utils.validation import check_is_fitted  # noqa: PLC0415
 
         if isinstance(self.model, (str, os.PathLike, Model)):
             return True
@@ -81,7 +81,7 @@ class _Private(BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {**cast(dict[str, Any], super().__getstate__())}
+        state: dict[str, Any] = {**super().__getstate__()}
         return {name: value for name, value in state.items() if name not in ("_made", "_folder")}
 
     def _run(self, model: Model, x: Any) -> Result:
@@ -246,7 +246,7 @@ def exported(estimator: Any, samples: Any = None) -> bytes:
     Columns that hold texts in the samples are inputs of texts.
     """
     try:
-        from skl2onnx import to_onnx  # noqa: PLC0415  # pyright: ignore
+        from skl2onnx import to_onnx  # noqa: PLC0415
         from skl2onnx.common.data_types import (  # noqa: PLC0415
             FloatTensorType,
             StringTensorType,

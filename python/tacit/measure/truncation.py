@@ -1,5 +1,8 @@
 """What the kind of truncation does to a model's accuracy."""
 
+# The stubs of matplotlib tell no types of further keywords.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import importlib.util
@@ -99,7 +102,7 @@ class Analysis:
 
     def draw(self, suffix: str, title: str = "") -> bytes:
         """The plot of :meth:`save_plot`, as the bytes of an `.svg` or `.png` file."""
-        from matplotlib import rc_context  # noqa: PLC0415  # pyright: ignore
+        from matplotlib import rc_context  # noqa: PLC0415  # pyright: ignore[reportUnknownVariableType]
         from matplotlib.figure import Figure  # noqa: PLC0415
 
         figure = Figure(figsize=(7, 4.5), layout="constrained")

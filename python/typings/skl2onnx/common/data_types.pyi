@@ -1,0 +1,9 @@
+from collections.abc import Sequence
+
+class TensorType: ...
+
+class FloatTensorType(TensorType):
+    def __init__(self, shape: Sequence[int | None]) -> None: ...
+
+class StringTensorType(TensorType):
+    def __init__(self, shape: Sequence[int | None]) -> None: ...

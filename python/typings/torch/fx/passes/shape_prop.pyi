@@ -1,0 +1,6 @@
+from ... import Tensor
+from .. import GraphModule
+
+class ShapeProp:
+    def __init__(self, gm: GraphModule) -> None: ...
+    def propagate(self, *args: Tensor) -> object: ...
