@@ -29,7 +29,7 @@ from .inputs import named as named_arrays
 from .options import to_json
 from .planning import Comparison, compare
 from .protocols import PROTOCOLS
-from .report import html_table, render
+from .report import count, html_table, render
 from .texts import hold_texts, known
 
 SHOWN = 20
@@ -222,7 +222,7 @@ class Model:
 
     def __repr__(self) -> str:
         shapes = f"{self.input_shape} -> {self.output_shape}"
-        return f"<Model {shapes}, {len(self.plan['layers'])} layers>"
+        return f"<Model {shapes}, {count(len(self.plan['layers']), 'layer')}>"
 
     def _repr_html_(self) -> str:
         table = self.table()

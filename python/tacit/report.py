@@ -25,6 +25,26 @@ def megabytes(n: float) -> str:
     return f"{n / 1e6:.3f}" if n < 1e8 else f"{n / 1e6:.0f}"
 
 
+def count(number: int, word: str) -> str:
+    """So many of something, such as `1 layer` or `2,000 mini-batches`."""
+    ending = "es" if word.endswith("batch") else "s"
+    return f"{number:,} {word}{ending if number != 1 else ''}"
+
+
+def duration(seconds: float) -> str:
+    """A time with a unit that fits it."""
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 300:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def scientific(value: float, digits: int = 2) -> str:
+    """An error with so many digits after its first and a power of ten; 0 as it is."""
+    return f"{value:.{digits}e}" if value else "0"
+
+
 def render(item: RenderableType) -> str:
     """A rich item as plain text."""
     console = Console(width=100, color_system=None, force_terminal=False)
@@ -142,11 +162,11 @@ class Report:
             rows.append(("same answer as in clear text", f"{100 * d['agreement']:.2f} %"))
         if d.get("op") is not None:
             size = f"{d['op']}, n = {d['n']:,}, {d['chunk']:,} at a time"
-            rows.insert(0, ("operation", f"{size}, median of {d['images']} runs"))
-            error = f"{d['max_abs_error']:.2e}, {d['max_ulp_error']:.2f} units in the last place"
-            rows.append(("largest error", error))
+            rows.insert(0, ("operation", f"{size}, median of {count(d['images'], 'run')}"))
+            units = f"{d['max_ulp_error']:.2f} units in the last place"
+            rows.append(("largest error", f"{scientific(d['max_abs_error'])}, {units}"))
         elif d.get("max_abs_error") is not None:
-            rows.append(("largest difference from clear text", f"{d['max_abs_error']:.2e}"))
+            rows.append(("largest difference from clear text", scientific(d["max_abs_error"])))
         rows += [("warning", words) for words in grouped(d.get("warnings", []))]
         if d.get("doubt") is not None:
             rows.append(("warning", d["doubt"]))

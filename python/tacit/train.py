@@ -18,6 +18,7 @@ from .data import check_finite
 from .datasets import Dataset, load
 from .notebook import Progress
 from .planning import memory_words, planned_costs
+from .report import count
 from .training import Owned, Trained, Trainer
 from .training_report import TrainingReport
 
@@ -125,7 +126,7 @@ def plan(cost: Mapping[str, Any], path: str | None) -> None:
     """Shows what a training will cost."""
     outputs.write([(path, json.dumps(cost, indent=2) + "\n")])
     out.print(planned_costs(cost["step"], f"A mini-batch of {cost['batch']}"))
-    out.print(planned_costs(cost["epoch"], f"An epoch of {cost['batches']} mini-batches"))
+    out.print(planned_costs(cost["epoch"], f"An epoch of {count(cost['batches'], 'mini-batch')}"))
     out.print(memory_words(cost["memory"]))
     out.print(cost["epoch"]["note"])
 

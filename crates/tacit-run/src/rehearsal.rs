@@ -115,7 +115,7 @@ impl Compiled {
     ) -> Result<Option<Rehearsal>, Error> {
         let mut few = self.affordable(settings, items, most)?;
         while let Some(items) = few {
-            tracing::info!("rehearsal of {items} items at a time");
+            tracing::info!("rehearsal with batches of {items}");
             let limit = if items == 1 { most.one } else { most.several };
             let (mut is_over, begun) = (false, Instant::now());
             let mut look = |progress: Progress| {
