@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich import box
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from ._tacit import TacitError
 from .protocols import OPTIONS
+from .report import count, duration
 
 if TYPE_CHECKING:
     from .model import Model
@@ -18,11 +22,17 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """The name of no protocol: the quickest."""
 
+SEMI_HONEST = "semi-honest"
+"""The security of settings that name none."""
+
 PHASES = ("setup", "offline", "online")
 """The phases of a predicted cost: the first comes once, the others with every batch."""
 
 WORDS = {"setup": "set-up"}
 """What phases are called where not by their names."""
+
+HEADS = ("parties", "set-up,\ns", "offline,\ns", "online,\ns", "rounds", "sent,\nMB", "memory,\nMB")
+"""The numbers of a comparison; their widths and those of the longest names make 80 columns."""
 
 WAYS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"protocol": "falcon"}, "one curious party of three"),
@@ -60,7 +70,7 @@ class Comparison:
     @property
     def best(self) -> dict[str, Any]:
         """The settings that take the fewest seconds, offline and online together."""
-        return dict(min(self.possible, key=lambda row: seconds(row["cost"]))["settings"])
+        return dict(self.ranked[0]["settings"])
 
     @property
     def possible(self) -> list[dict[str, Any]]:
@@ -71,37 +81,113 @@ class Comparison:
             raise TacitError(f"no protocol can run this model as asked: {why}")
         return found
 
-    def __rich__(self) -> Table:
-        """The table, the best way marked."""
-        items = "1 item" if self.batch == 1 else f"{self.batch} items"
-        table = Table(title=f"{items} at a time, network: {self.network}")
-        for name in ("protocol", "protects against"):
-            table.add_column(name)
-        heads = ("set-up, s", "offline, s", "online, s", "rounds", "sent, MB", "memory, MB")
-        for name in heads:
-            table.add_column(name, justify="right")
-        best = self.best
-        for row in self.rows:
-            name, cost = named(row["settings"]), row["cost"]
-            if cost is None:
-                table.add_row(name, f"[dim]{row['refused'].splitlines()[0]}[/]", *["-"] * 6)
-                continue
-            phases = [cost[phase] for phase in ("offline", "online")]
-            sent = sum(max(phase["bytes_sent"], default=0) for phase in phases) / 1e6
-            table.add_row(
-                f"[bold]{name}[/]" if row["settings"] == best else name,
-                row["protects"],
-                *[f"{seconds(cost, phase):.3f}" for phase in PHASES],
-                str(sum(phase["rounds"] for phase in phases)),
-                f"{sent:.2f}",
-                f"{max(cost['memory']['parties']) / 1e6:.0f}",
-            )
-        table.caption = (
-            f"{named(best)} is the quickest; take it if what it protects against is enough for "
-            "you. The set-up comes once, and its rounds and bytes are not counted; sent and memory "
-            "are those of the party that has most"
+    @property
+    def ranked(self) -> list[dict[str, Any]]:
+        """The rows of ways that can compute it, the quickest first."""
+        return sorted(self.possible, key=lambda row: seconds(row["cost"]))
+
+    def __rich__(self) -> Group:
+        """The table, whom each way protects against, and which to take."""
+        return Group(self.table(), "", self.protections(), "", Text(self.advice()))
+
+    def table(self) -> Table:
+        """What each way that can compute it costs, in 80 columns; the quickest is bold."""
+        network = "local (none)" if self.network == "local" else self.network
+        table = Table(
+            title=f"{count(self.batch, 'item')} at a time, network: {network}",
+            box=box.SIMPLE_HEAD,
+            padding=0,
+            pad_edge=False,
+            show_edge=False,
+            title_justify="left",
+            caption_justify="left",
+            caption="The set-up comes once; its rounds and bytes are not counted. Sent and memory: "
+            "of the party that has most.",
         )
+        table.add_column("protocol", no_wrap=True)
+        table.add_column("security", no_wrap=True)
+        for name in HEADS:
+            table.add_column(name, justify="right", no_wrap=True)
+        best = self.ranked[0]
+        for row in self.possible:
+            table.add_row(*_cells(row), style="bold" if row is best else "")
         return table
+
+    def protections(self) -> Table:
+        """Whom each way protects against, or why it cannot compute this, a line for each."""
+        told = Table.grid(padding=(0, 2))
+        told.add_column(no_wrap=True)
+        told.add_column()
+        for row in self.rows:
+            words = f"against {row['protects']}"
+            if row["cost"] is None:
+                words = f"refused: {row['refused'].splitlines()[0]}"
+            told.add_row(named(row["settings"]), Text(words))
+        return told
+
+    def advice(self) -> str:
+        """Which way is the quickest, which is next, and what security that one gives up."""
+        best, *others = self.ranked
+        name, took = named(best["settings"]), seconds(best["cost"])
+        if took == 0:
+            return (
+                "No seconds are counted, so that none is the quickest: name a network with "
+                "--network, or leave out --no-measure."
+            )
+        told = [f"{name} is the quickest: {duration(took)} a batch, offline and online together."]
+        told.append(_next(best, others[0]) if others else "No other can compute this as asked.")
+        told.append(_cheating(best, others))
+        return " ".join(told)
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    """A line of the table of a comparison."""
+    settings, cost = row["settings"], row["cost"]
+    phases = [cost[phase] for phase in ("offline", "online")]
+    sent = sum(max(phase["bytes_sent"], default=0) for phase in phases) / 1e6
+    memory = cost["memory"]["parties"]
+    return [
+        named({**settings, "security": None}),
+        str(settings.get("security", SEMI_HONEST)),
+        str(len(memory)),
+        *[_short(seconds(cost, phase), 3) for phase in PHASES],
+        str(sum(phase["rounds"] for phase in phases)),
+        _short(sent, 2),
+        f"{max(memory) / 1e6:.0f}",
+    ]
+
+
+def _short(value: float, digits: int) -> str:
+    """A number with so many digits after the point, or fewer where it has over 6 characters."""
+    words = [f"{value:.{kept}f}" for kept in range(digits, -1, -1)]
+    return next((each for each in words if len(each) <= 6), words[-1])
+
+
+def _next(best: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The runner-up, its time, and whether it protects against somebody else."""
+    took, longer = seconds(best["cost"]), seconds(other["cost"])
+    share = longer / took
+    more = f"{100 * (share - 1):.0f} % more" if share < 2 else f"{share:.1f} times as long"
+    more = "about as long" if share < 1.01 else more
+    told = f"Next is {named(other['settings'])} with {duration(longer)}, {more}."
+    own, others = (row["protects"].partition(";")[0] for row in (best, other))
+    if own == others:
+        return f"{told} Both protect against {own}."
+    return f"{told} It protects against {others}; the quickest against {own}."
+
+
+def _cheating(best: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> str:
+    """What a choice gives up or gains against parties that cheat."""
+    if "security" in best["settings"]:
+        return "It notices a party that cheats" + (", which no other does." if others else ".")
+    strict = next((row for row in others if "security" in row["settings"]), None)
+    if strict is None:
+        return "No way that can compute this notices a party that cheats."
+    took = duration(seconds(strict["cost"]))
+    return (
+        f"Against parties that cheat it gives no protection; {named(strict['settings'])} does, "
+        f"with {took}."
+    )
 
 
 def seconds(cost: Mapping[str, Any], phase: str | None = None) -> float:
@@ -157,7 +243,7 @@ def compare(
     """
     rows: list[dict[str, Any]] = []
     for settings, protects in WAYS:
-        if security and security != settings.get("security", "semi-honest"):
+        if security and security != settings.get("security", SEMI_HONEST):
             continue
         asked = settings if parties is None else {**settings, "parties": parties}
         row: dict[str, Any] = {
@@ -211,7 +297,7 @@ def quickest(
 
 def counted(batch: int) -> str:
     """What a predicted cost is of, in words."""
-    return "A batch of 1 item" if batch == 1 else f"A batch of {batch} items"
+    return f"A batch of {count(batch, 'item')}"
 
 
 def memory_words(memory: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 import tacit
 from tacit import cli, planning, speeds
+from tacit.report import render
 
 
 @pytest.fixture(autouse=True)
@@ -148,6 +149,79 @@ def test_the_command_compares(digits_path, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "is the quickest" in shown and "shamir" in shown
     assert json.loads(file.read_text())["best"]["protocol"] == "bicoptor"
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_a_terminal_shows_the_comparison_whole(columns, digits_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("NO_COLOR", "1")
+    given = ["plan", str(digits_path), "--compare", "--no-measure", "--batch", "2000"]
+    assert cli.main([*given, "--network", "40ms,100Mbps"]) == 0
+    shown = capsys.readouterr().out
+    assert "…" not in shown and max(map(len, shown.splitlines())) <= int(columns)
+    assert shown.count("semi-honest") == 5 and shown.count("malicious") >= 3
+    for name in ("protocol", "security", "parties", "offline,", "online,", "rounds", "memory,"):
+        assert name in shown
+    told = [line for line in shown.splitlines() if "  against " in line]
+    assert len(told) == len(planning.WAYS)
+
+
+def comparison(*taken):
+    """A comparison of ways that take so many seconds; what has none is refused."""
+    rows = []
+    for (settings, protects), took in zip(planning.WAYS, taken, strict=True):
+        phase = {"seconds": took, "rounds": 1, "bytes_sent": [1, 2, 3]}
+        none = {"seconds": 0.0, "rounds": 0, "bytes_sent": []}
+        memory = {"parties": [1e8] * 3}
+        cost = {"setup": phase, "offline": none, "online": phase, "memory": memory}
+        row = {"settings": settings, "protects": protects}
+        rows.append({**row, "cost": cost if took else None, "refused": None if took else "no: why"})
+    return planning.Comparison(rows, 1, "wan")
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        (
+            (1.0, 3.0, 1.5, 4.0, 5.0, 6.0),
+            "falcon is the quickest: 1 s a batch, offline and online together. Next is bicoptor "
+            "with 1.5 s, 50 % more. Both protect against one curious party of three. Against "
+            "parties that cheat it gives no protection; falcon, malicious does, with 3 s.",
+        ),
+        (
+            (4.0, None, 5.0, 5.0, 5.0, 0.001),
+            "Next is falcon with 4 s, 4000.0 times as long. It protects against one curious party "
+            "of three; the quickest against the other party, curious. No way that can compute "
+            "this notices a party that cheats.",
+        ),
+        (
+            (4.0, 1.0, 5.0, 5.0, 5.0, 1.001),
+            "Next is sirnn with 1 s, about as long. It protects against the other party, curious; "
+            "the quickest against one cheating party of three, by ending the run. It notices a "
+            "party that cheats, which no other does.",
+        ),
+        (
+            (None, 1.0, None, None, None, None),
+            "together. No other can compute this as asked. It notices a party that cheats.",
+        ),
+    ],
+)
+def test_the_advice_tells_what_is_given_up(taken, words):
+    assert words in comparison(*taken).advice()
+
+
+def test_without_seconds_none_is_the_quickest(digits_path, capsys):
+    assert cli.main(["plan", str(digits_path), "--compare", "--no-measure"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "none is the quickest" in shown and "local (none)" in shown
+
+
+def test_what_is_refused_says_why(capsys):
+    print(render(comparison(1.0, None, 2e5, 3.14159, 99.9999, 1234.5)))
+    shown = capsys.readouterr().out
+    assert "falcon, malicious  refused: no: why" in shown and "against one cheating" not in shown
+    for number in (" 1.000", "200000", " 3.142", "100.00", "1234.5"):
+        assert number in shown
 
 
 def test_the_command_tells_seconds(digits_path, capsys):
