@@ -1,4 +1,4 @@
-"""Pictures of a page, as SVG and tables that colours fill: bars, curves, confusion matrices."""
+"""Pictures of a page, as tables with SVG and colours: bars and confusion matrices."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ MOST_CLASSES = 16
 """Classes of a matrix: of more the likeliest confusions are listed."""
 MOST_PAIRS = 12
 """Confusions that are listed."""
-WIDTH, HEIGHT, MARGIN = 480, 240, 40
-"""The size of a curve's picture, in pixels."""
 
 
-def bars(title: str, rows: Sequence[tuple[str, float, str]]) -> str:
+def bars(title: str, rows: Sequence[tuple[str, float, str]], kind: str) -> str:
     """Horizontal bars in the order of the rows: a name, a length of at least 0, a length in words.
 
-    Of many rows the longest are shown, and last the sum of the others.
+    Of many rows the longest are shown, and last how many others of that `kind` there are and what
+    share of the whole they are.
     """
     most = max((value for _, value, _ in rows), default=0)
     kept = sorted(range(len(rows)), key=lambda i: -rows[i][1])[:MOST_BARS]
@@ -33,7 +32,7 @@ def bars(title: str, rows: Sequence[tuple[str, float, str]]) -> str:
     if rest:
         whole = sum(value for _, value, _ in rows) or 1
         words = f"{100 * sum(rest) / whole:.0f} % of all"
-        lines += _bar(f"{len(rest)} other layers", 0, words, most)
+        lines += _bar(f"{len(rest)} other {kind}", 0, words, most)
     return f'<table class="bars"><caption>{html.escape(title)}</caption>{lines}</table>'
 
 
@@ -44,41 +43,6 @@ def _bar(name: str, value: float, words: str, most: float) -> str:
     shown = name if len(name) <= LONG else f"{name[:19]}…{name[20 - LONG :]}"
     head = f'<th scope="row" title="{html.escape(name)}">{html.escape(shown)}</th>'
     return f"<tr>{head}<td>{picture}</td><td>{html.escape(words)}</td></tr>"
-
-
-def curve(name: str, points: Sequence[tuple[int, float]], top: float | None) -> str:
-    """A line through (epoch, value), with its ends named; up to `top`, or to the largest value."""
-    last = max(epoch for epoch, _ in points)
-    most = top or max(value for _, value in points) or 1.0
-
-    def place(epoch: int, value: float) -> tuple[float, float]:
-        across = (epoch - 1) / max(last - 1, 1)
-        return (
-            MARGIN + across * (WIDTH - 2 * MARGIN),
-            HEIGHT - MARGIN - value / most * (HEIGHT - 2 * MARGIN),
-        )
-
-    places = [place(*point) for point in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    dots = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3"/>' for x, y in places)
-    low, right, high = HEIGHT - MARGIN, WIDTH - MARGIN, MARGIN
-    words = [
-        (MARGIN, high - 10, f"{name} on the test data"),
-        (4, high + 4, f"{most:.3g}"),
-        (4, low + 4, "0"),
-        (MARGIN, low + 18, "epoch 1"),
-        (right - 50, low + 18, f"epoch {last}"),
-    ]
-    texts = "".join(f'<text x="{x}" y="{y}">{html.escape(text)}</text>' for x, y, text in words)
-    axes = f'<path class="axis" d="M{MARGIN},{high}V{low}H{right}" fill="none" stroke="gray"/>'
-    path = (
-        f'<polyline class="line" points="{line}" fill="none" stroke="steelblue" stroke-width="2"/>'
-    )
-    return (
-        f'<svg class="curve" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        f'width="{WIDTH}" height="{HEIGHT}" font-size="12" font-family="sans-serif" '
-        f'fill="currentColor" role="img">{axes}{path}{dots}{texts}</svg>'
-    )
 
 
 def matrix(labels: np.ndarray, answers: np.ndarray) -> str:

@@ -10,17 +10,13 @@ import numpy as np
 from . import answers, charts, page
 from .alike import grouped
 from .page import Page
-from .report import cost_table, megabytes
+from .report import PHASES, cost_table, count, duration, megabytes, scientific
 
 if TYPE_CHECKING:
     from .report import Report
     from .session import Result
     from .training_report import TrainingReport
 
-REHEARSAL = (
-    "All parties were on one machine, over an emulated network ({}): a rehearsal, which computes "
-    "and sends what parties apart would."
-)
 APART = "No party showed another its weights or its inputs."
 OPEN = "This protocol protects nothing: every party sees everything. It is for comparison only."
 
@@ -33,7 +29,7 @@ def of_result(result: Result, *, model: str = "a model", labels: np.ndarray | No
     """
     report = result.report
     made = of_report(report, title=f"Private prediction by {model}")
-    made.lead.append(REHEARSAL.format(report.network))
+    made.lead.append(_rehearsal(report.network))
     headers, lines = answers.rows(result.outputs, result.readings)
     made.sections[:0] = [
         ("Answers", page.paragraph(f"{result.summary()}.") + page.table(headers, lines)),
@@ -53,11 +49,11 @@ def of_report(report: Report, title: str | None = None) -> Page:
         made.lead = [f"{data['op']} of n = {data['n']:,} random numbers, {between}."]
     else:
         made.lead = [
-            f"{_count(data['images'], 'input')} answered by {between} ({data['security']}). "
+            f"{count(data['images'], 'input')} answered by {between} ({data['security']}). "
             + ("" if data["protocol"] == "clear" else APART)
         ]
     if measured:
-        made.lead.append(REHEARSAL.format(data["network"]))
+        made.lead.append(_rehearsal(data["network"]))
     made.figures = _figures(data, measured)
     made.warnings = _warnings(data)
     made.add("Where time and traffic go", _layers(data["layers"]))
@@ -66,7 +62,9 @@ def of_report(report: Report, title: str | None = None) -> Page:
     made.add("Settings", page.facts(kept))
     if data["layers"]:
         whole = page.rich_table(report.layer_table(), "")
-        made.add("All layers", page.folded(f"{len(data['layers'])} layers, as a table", whole))
+        made.add(
+            "All layers", page.folded(f"{count(len(data['layers']), 'layer')}, as a table", whole)
+        )
     return made
 
 
@@ -74,34 +72,62 @@ def of_training(report: TrainingReport) -> Page:
     """The page of a training."""
     data, epochs = report.data, report.epochs
     between = f"{data['protocol']} between {data['parties']} parties: {data['security']}"
-    words = f"{data['parameters']:,} parameters, {_count(len(epochs), 'epoch')}, {between}."
-    made = Page("Private training", [words, f"Over the network {data['network']}."])
+    size = f"{count(data['parameters'], 'parameter')}, {count(len(epochs), 'epoch')}"
+    made = Page("Private training", [f"{size}, {between}."])
+    if "brought" in data:
+        made.lead.append(_rehearsal(data["network"]))
+    elif data["network"] != "local":
+        made.lead.append(f"Over an emulated network ({data['network']}).")
     if data["protocol"] == "clear":
         made.warnings.append(OPEN)
-    last = epochs[-1] if epochs else {}
-    if last.get("accuracy") is not None:
-        made.figures.append(("accuracy on the test data", f"{100 * last['accuracy']:.2f} %"))
-    for name, words in (("loss", "cross-entropy"), ("error", "mean squared error")):
-        if last.get(name) is not None:
-            made.figures.append((words, f"{last[name]:.4g}"))
-    made.figures += [
-        ("mini-batches", f"{data['batches']:,}"),
-        ("time", _seconds(data["offline"]["seconds"] + data["online"]["seconds"])),
-        *_traffic("sent by the busiest party", data),
-    ]
-    made.add("How it became better", report.picture())
+    made.figures = _training_figures(data, epochs)
+    made.add("How it became better", page.pair(*report.curves()))
+    made.sections += _owners(data)
+    made.add("Where time and traffic go", _spent(data, epochs))
     made.add("Epochs", page.rich_table(report.epoch_table(), ""))
     made.add("Phases", page.rich_table(cost_table(data), ""))
     made.add("Settings", page.facts(report.facts()))
     return made
 
 
+def _training_figures(
+    data: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """The few numbers of a training that count."""
+    last = epochs[-1] if epochs else {}
+    found: list[tuple[str, str]] = []
+    if last.get("accuracy") is not None:
+        found.append(("accuracy on the test data", f"{100 * last['accuracy']:.2f} %"))
+    for name, words in (("loss", "cross-entropy"), ("error", "mean squared error")):
+        if last.get(name) is not None:
+            found.append((f"{words} on the test data", f"{last[name]:.4g}"))
+    return [
+        *found,
+        ("mini-batches", f"{data['batches']:,}"),
+        ("time", duration(data["offline"]["seconds"] + data["online"]["seconds"])),
+        *_traffic("sent by the busiest party", data),
+    ]
+
+
 def of_tables(title: str, lead: Sequence[str], tables: Sequence[Any], *pictures: str) -> Page:
-    """The page of tables of the screen."""
+    """The page of tables of the screen, below pictures of them."""
     made = Page(title, list(lead))
+    made.add("Curves", page.pair(*filter(None, pictures)))
     made.add("Figures", *map(page.rich_table, tables))
-    made.add("Picture", *pictures)
     return made
+
+
+def _rehearsal(network: str) -> str:
+    """That no party was apart, and whether messages waited as between parties that are."""
+    over = (
+        "and no network was emulated"
+        if network == "local"
+        else f"over an emulated network ({network})"
+    )
+    return (
+        f"All parties were on one machine, {over}: a rehearsal, which computes and sends what "
+        "parties apart would."
+    )
 
 
 def _figures(data: Mapping[str, Any], measured: bool) -> list[tuple[str, str]]:
@@ -112,13 +138,13 @@ def _figures(data: Mapping[str, Any], measured: bool) -> list[tuple[str, str]]:
     if data["agreement"] is not None:
         found.append(("same answer as in clear text", f"{100 * data['agreement']:.2f} %"))
     online = data["online"]
-    found.append(("time online", _seconds(online["seconds"])))
+    found.append(("time online", duration(online["seconds"])))
     if not measured and data["images"] > 1:
-        found.append(("time per input", _seconds(online["seconds"] / data["images"])))
+        found.append(("time per input", duration(online["seconds"] / data["images"])))
     found += _traffic("sent by the busiest party", data)
     found.append(("rounds", f"{online['rounds']:,}"))
     if measured:
-        found.append(("largest error", f"{data['max_abs_error']:.2e}"))
+        found.append(("largest error", scientific(data["max_abs_error"])))
     return found
 
 
@@ -158,39 +184,97 @@ def _who(data: Mapping[str, Any]) -> list[tuple[str, str]]:
         brought = ["the model"] * (party == 0) + ["the inputs"] * (party in owners)
         learned = f"the {data['reveal']} of the answers" if party in owners else "no answer"
         lines.append([name, " and ".join(brought) or "no secret: it helps", learned])
-    if len(lines) > 7:
-        lines = [*lines[:3], [f"{len(lines) - 3} more", *lines[-1][1:]]]
     weights = "the weights were public" if data["public_model"] else "and no weights"
     plan = (
         "All parties know how many inputs there were and the plan of the model: its layers, their "
         f"shapes and scales, {weights}."
     )
-    told = page.table(["party", "brought", "learned"], lines) + page.paragraph(plan)
+    headers = ["party", "brought", "learned"]
+    told = page.table(headers, _few(lines), kinds={0: "whole"}) + page.paragraph(plan)
     return [("Who brought and who learned what", told)]
+
+
+def _owners(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The section of the parties of a training: what each brought and what it learned."""
+    if data["protocol"] == "clear":
+        return []
+    opened, brought = data.get("revealed", []), data.get("brought")
+    owners = {party for entry in opened if entry["what"] == "weights" for party in entry["to"]}
+    lines: list[list[str]] = []
+    for party in range(data["parties"]):
+        learned = [_learned(entry) for entry in reversed(opened) if party in entry["to"]]
+        line = [f"party {party}", "; ".join(learned) or "nothing"]
+        if brought is not None:
+            own = ["the network"] * (party in owners) + _items(brought, party)
+            line.insert(1, ", ".join(own) or "no secret: it helps")
+        lines.append(line)
+    headers = ["party", "learned"] if brought is None else ["party", "brought", "learned"]
+    words = (
+        "All parties know the layers of the network, how it is trained and how many items each "
+        "brought. No party showed another its items or labels, and only the owner of the network "
+        "learns the weights."
+    )
+    return [
+        (
+            "Who learned what" if brought is None else "Who brought and who learned what",
+            page.table(headers, _few(lines), kinds={0: "whole"}) + page.paragraph(words),
+        )
+    ]
+
+
+def _learned(entry: Mapping[str, Any]) -> str:
+    """What was opened in a training, in words."""
+    if entry["what"] == "weights":
+        return "the trained weights"
+    if entry["what"] == "scores of the test data":
+        return f"how good it is on the test data ({count(entry['openings'], 'time')})"
+    return f"{entry['what']}, {entry['count']:,} of them"
+
+
+def _items(brought: Sequence[Mapping[str, Any]], party: int) -> list[str]:
+    """The data that a party brought, in words."""
+    kinds = ("training", "test")
+    own = [(each[kind], kind) for each in brought if each["party"] == party for kind in kinds]
+    return [count(number, f"{kind} item") for number, kind in own if number]
+
+
+def _few(lines: list[list[str]]) -> list[list[str]]:
+    """The lines of the first parties, and one for those from the fourth on that are all alike."""
+    alike = len({tuple(line[1:]) for line in lines[3:]}) == 1
+    if len(lines) <= 7 or not alike:
+        return lines
+    return [*lines[:3], [f"{len(lines) - 3} more", *lines[-1][1:]]]
 
 
 def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
     """Bars of the online phase layer by layer."""
     if len(layers) < 2:
         return ""
-    seconds = [(each["name"], each["seconds"], _seconds(each["seconds"])) for each in layers]
-    sent = [(each["name"], each["bytes"], f"{megabytes(each['bytes'])} MB") for each in layers]
-    rounds = [(each["name"], each["rounds"], f"{each['rounds']:,}") for each in layers]
-    return page.pair(
-        charts.bars("Time online, by layer", seconds),
-        charts.bars("Sent by the busiest party, by layer", sent),
-        charts.bars("Rounds, by layer", rounds),
-    )
+    each = [(one["name"], one["seconds"], one["bytes"], one["rounds"]) for one in layers]
+    return page.pair(*_bars(each, "Time online", "layer"))
 
 
-def _seconds(seconds: float) -> str:
-    """A time with a unit that fits it."""
-    if seconds < 1:
-        return f"{1000 * seconds:.3g} ms"
-    if seconds < 300:
-        return f"{seconds:.3g} s"
-    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+def _spent(data: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]) -> str:
+    """Bars of a training phase by phase, and of the time of its epochs."""
+    phases = [(name, data[name]) for name in PHASES if data[name]["bytes_sent"]]
+    each = [
+        (name, phase["seconds"], max(phase["bytes_sent"]), phase["rounds"])
+        for name, phase in phases
+    ]
+    parts = _bars(each, "Time", "phase")
+    if len(epochs) > 1:
+        times = [(f"epoch {e['epoch']}", e["seconds"], duration(e["seconds"])) for e in epochs]
+        parts.append(charts.bars("Time, by epoch", times, "epochs"))
+    return page.pair(*parts)
 
 
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'s' * (number != 1)}"
+def _bars(parts: Sequence[tuple[str, float, int, int]], time: str, kind: str) -> list[str]:
+    """Bars of the seconds, the busiest party's bytes and the rounds of named parts of a kind."""
+    seconds = [(name, took, duration(took)) for name, took, _, _ in parts]
+    sent = [(name, most, f"{megabytes(most)} MB") for name, _, most, _ in parts]
+    rounds = [(name, hops, f"{hops:,}") for name, _, _, hops in parts]
+    return [
+        charts.bars(f"{time}, by {kind}", seconds, f"{kind}s"),
+        charts.bars(f"Sent by the busiest party, by {kind}", sent, f"{kind}s"),
+        charts.bars(f"Rounds, by {kind}", rounds, f"{kind}s"),
+    ]

@@ -23,8 +23,8 @@ from .module import Places, UnreadableError, read
 from .notebook import Progress, shown
 from .options import to_json
 from .protocols import PROTOCOLS
-from .report import facts_grid, html_facts, render
-from .training_report import TrainingReport
+from .report import count, facts_grid, html_facts, render
+from .training_report import TrainingReport, brought
 
 Owned = tuple[int, ArrayLike, ArrayLike]
 """A party's data: its number, items, and classes or values."""
@@ -90,8 +90,8 @@ class Trained:
         """What was trained for how long and how good it became, in a line."""
         data = self.report.data
         words = [
-            f"{data['parameters']:,} parameters",
-            f"{len(data['epochs'])} epochs, {data['batches']} mini-batches",
+            count(data["parameters"], "parameter"),
+            f"{count(len(data['epochs']), 'epoch')}, {count(data['batches'], 'mini-batch')}",
         ]
         if data["epochs"] and data["epochs"][-1]["accuracy"] is not None:
             words.append(f"accuracy {100 * data['epochs'][-1]['accuracy']:.2f} %")
@@ -240,7 +240,7 @@ class Trainer:
             Called as `progress(phase, words, done, total)`.
         """
         with shown(progress) as told_to:
-            file, weights, report = _tacit.train(
+            file, weights, made = _tacit.train(
                 model=to_json(self.model),
                 options=to_json(self.options),
                 run=to_json(self.where),
@@ -249,7 +249,9 @@ class Trainer:
                 progress=told_to,
             )
         numbers = np.frombuffer(weights, "<f4")
-        return Trained(file, TrainingReport(json.loads(report)), numbers, self.places)
+        report = TrainingReport(json.loads(made))
+        report.data["brought"] = brought(_listed(train), _listed(test))
+        return Trained(file, report, numbers, self.places)
 
     def reference(
         self,
@@ -332,7 +334,10 @@ class Trainer:
         where = ", ".join(f"{key}={value}" for key, value in self.where.items() if value)
         return [
             ("network", network),
-            ("training", f"{o['epochs']} epochs of mini-batches of {o['batch']}, {o['loss']}"),
+            (
+                "training",
+                f"{count(o['epochs'], 'epoch')} of mini-batches of {o['batch']}, {o['loss']}",
+            ),
             ("optimiser", f"{name}, learning rate {rate}"),
             ("runs on", where or PROTOCOLS[0]),
         ]
@@ -352,14 +357,17 @@ class Trainer:
 
     def sets(self, data: Any) -> list[tuple[int, bytes, bytes]]:
         """The float32 bytes of all owners' data."""
-        if len(data) == 2 and not isinstance(data[0], tuple):
-            data = [(1, *data)]
         shape, outputs = _tacit.train_outputs(to_json(self.model))
         made: list[tuple[int, bytes, bytes]] = []
-        for owner, x, y in data:
+        for owner, x, y in _listed(data):
             items, targets = array("the items", x), array("the targets", y)
             made.append((int(owner), _items(items, shape), _targets(targets, len(items), outputs)))
         return made
+
+
+def _listed(data: Any) -> Sequence[Owned]:
+    """The data of all owners, of party 1 where none is named."""
+    return [(1, *data)] if len(data) == 2 and not isinstance(data[0], tuple) else data
 
 
 def _module(module: Any, samples: Any, folder: Path) -> tuple[Any, Places | None]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Group
 from rich.table import Table
 
-from .charts import curve
-from .report import cost_table, facts_grid, html_facts, html_table, render
+from .curves import Axis, Line, curve
+from .report import cost_table, count, facts_grid, html_facts, html_table, render
 
 CURVES = {"accuracy": "accuracy", "loss": "cross-entropy", "error": "mean squared error"}
 """What may be revealed of an epoch, and what it is called."""
+UNITS = {"accuracy": ", %", "loss": ", nats", "error": ""}
+"""What each is measured in; an error in the squares of what the network gives."""
 
 
 class TrainingReport:
@@ -26,7 +31,10 @@ class TrainingReport:
         `numbers, fraction_bits, truncation, network, parameters, batch, batches`, `setup`,
         `offline` and `online` (each `seconds, rounds, bytes_sent`, one entry per party), `epochs`
         (each `epoch, seconds, accuracy, loss, error`) and `peak_memory_bytes`; of one that went on
-        from a checkpoint `resumed` (`after` and `of` in mini-batches, `checkpoint`: the file).
+        from a checkpoint `resumed` (`after` and `of` in mini-batches, `checkpoint`: the file);
+        `revealed` (each `what` was opened, `to` which parties, `count`: how many of it, and in how
+        many `openings`); of all parties on one machine `brought` (each `party`, and how many items
+        of `training` and `test` data it has).
     """
 
     def __init__(self, data: dict[str, Any]):
@@ -45,7 +53,10 @@ class TrainingReport:
             ("parties", str(d["parties"])),
             ("numbers", f"{d['numbers']}, {d['fraction_bits']} fraction bits"),
             ("network", f"{d['network']}, mini-batches of {d['batch']}"),
-            ("trained", f"{d['parameters']:,} parameters in {d['batches']} mini-batches"),
+            (
+                "trained",
+                f"{count(d['parameters'], 'parameter')} in {count(d['batches'], 'mini-batch')}",
+            ),
         ]
         if d.get("resumed"):
             after, of, file = (d["resumed"][key] for key in ("after", "of", "checkpoint"))
@@ -65,17 +76,24 @@ class TrainingReport:
             table.add_column(word, justify="right")
         for epoch in self.epochs:
             values = [_value(name, epoch[name]) for name in shown] or ["not revealed"]
-            table.add_row(str(epoch["epoch"]), f"{epoch['seconds']:.1f}", *values)
+            digits = 1 if epoch["seconds"] >= 1 else 3
+            table.add_row(str(epoch["epoch"]), f"{epoch['seconds']:.{digits}f}", *values)
         return table
 
     def picture(self) -> str:
         """The curves as SVG, one for each number that was revealed; empty where none was."""
-        curves: list[str] = []
+        return "".join(self.curves())
+
+    def curves(self) -> list[str]:
+        """The pictures of :meth:`picture`, one by one."""
+        made: list[str] = []
         for name, words in CURVES.items():
-            points = [(e["epoch"], e[name]) for e in self.epochs if e[name] is not None]
-            if points:
-                curves.append(curve(words, points, top=1.0 if name == "accuracy" else None))
-        return "".join(curves)
+            times = 100 if name == "accuracy" else 1
+            points = [(e["epoch"], times * e[name]) for e in self.epochs if e[name] is not None]
+            most = 100 if name == "accuracy" else math.inf
+            up = Axis(f"{words} on the test data{UNITS[name]}", 0, most)
+            made.append(curve([Line("", points)], Axis("epoch"), up))
+        return [*filter(None, made)]
 
     def to_json(self) -> str:
         """The content as JSON."""
@@ -102,11 +120,25 @@ class TrainingReport:
         return render(self)
 
     def __repr__(self) -> str:
-        return f"<TrainingReport {self.data['protocol']}, {self.data['batches']} mini-batches>"
+        return (
+            f"<TrainingReport {self.data['protocol']}, {count(self.data['batches'], 'mini-batch')}>"
+        )
 
     def _repr_html_(self) -> str:
         tables = "".join(map(html_table, (cost_table(self.data), self.epoch_table())))
         return f"{html_facts(self.facts())}{tables}{self.picture()}"
+
+
+def brought(
+    train: Iterable[tuple[int, Any, Any]], test: Iterable[tuple[int, Any, Any]]
+) -> list[dict[str, int]]:
+    """How many items of training and test data each party brought, by the party's number."""
+    found: dict[int, dict[str, int]] = {}
+    for kind, sets in (("training", train), ("test", test)):
+        for owner, items, _ in sets:
+            empty = {"party": int(owner), "training": 0, "test": 0}
+            found.setdefault(int(owner), empty)[kind] += len(np.asarray(items))
+    return [found[party] for party in sorted(found)]
 
 
 def _value(name: str, value: float | None) -> str:
