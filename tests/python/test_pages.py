@@ -128,6 +128,9 @@ def test_a_measurement_and_an_analysis_and_a_table(digits_path, files):
     line = ["analyze", "truncation", digits_path, "--input", "x.npy", "--labels", "y.npy"]
     found = read(made([*line, "--fraction-bits", "8,12", "--items", "10"], files))
     assert "mult-then-trc" in found.text and "fraction bits" in found.text
+    for words in ("accuracy, %", "float32 model", "truncate-then-multiply, random", "forecast"):
+        assert words in found.text
+    assert found.tags.count("figure") == 2
     found = read(made(["tables", "liu24", "--parties", "3"], files))
     assert "building block" in found.text
 

@@ -23,12 +23,13 @@ from rich.text import Text
 
 from .. import pages
 from .._tacit import TacitError
+from ..curves import Axis, Line, curve
 from ..data import label_list
 from ..errors import MissingPackageError
 from ..model import Model, compile
 from ..notebook import Progress, shown
 from ..options import to_json
-from ..report import render
+from ..report import count, render, scientific
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,8 @@ PICTURES = (".svg", ".png")
 """What a plot can be written as."""
 SHORT = {"multiply-then-truncate": "mult-then-trc", "truncate-then-multiply": "trc-then-mult"}
 """The orders as the paper's Table 3 writes them."""
+E1 = {"e1_per_item_predicted": "forecast", "e1_per_item": "metered, if any"}
+"""The numbers of large errors that a row has, and how each was found."""
 SAMPLES = 64
 """Inputs that a module of torch is exported with."""
 NOTE = (
@@ -85,12 +88,32 @@ class Analysis:
         Path(path).write_text(self.to_json())
 
     def to_html(self, title: str = "What truncation does to the accuracy") -> str:
-        """A page of the table and what it means."""
-        return pages.of_tables(title, self.notes(), [self.table()]).render()
+        """A page of the curves, the table and what it means."""
+        return pages.of_tables(title, self.notes(), [self.table()], *self.curves()).render()
 
     def save_html(self, path: str | Path) -> None:
         """Writes that page to `path`."""
         Path(path).write_text(self.to_html(), encoding="utf-8")
+
+    def curves(self) -> list[str]:
+        """The accuracy and the large errors over the fraction bits, as SVG."""
+        share: list[Line] = []
+        errors: list[Line] = []
+        for name, rows in self._lines().items():
+            order, masks = name.split(", ")
+            bits = [row["fraction_bits"] for row in rows]
+            share.append(
+                Line(name, [(f, 100 * r["accuracy"]) for f, r in zip(bits, rows, strict=True)])
+            )
+            if masks != "random":
+                continue
+            for key, words in E1.items():
+                found = [(row["fraction_bits"], row[key]) for row in rows if row[key]]
+                errors.append(Line(f"{order}, {words}", found))
+        along = Axis("fraction bits")
+        level = ("float32 model", 100 * self.data["float_accuracy"])
+        accuracy = curve(share, along, Axis("accuracy, %", 0, 100), level)
+        return [accuracy, curve(errors, along, Axis("large errors (e1) of an item"))]
 
     def save_plot(self, path: str | Path, title: str = "") -> None:
         """Draws the accuracy over the fraction bits into `path`, an .svg or .png file.
@@ -135,7 +158,7 @@ class Analysis:
     def table(self) -> Table:
         """The rows as a table."""
         d = self.data
-        title = f"{d['ring']}-bit ring, {d['items']} items; the float32 model has "
+        title = f"{d['ring']}-bit ring, {count(d['items'], 'item')}; the float32 model has "
         title += f"{100 * d['float_accuracy']:.2f} %"
         table = Table(title=title, box=box.SIMPLE, padding=0, pad_edge=False)
         table.add_column("f", justify="right", no_wrap=True)
@@ -177,7 +200,7 @@ def _cells(row: dict[str, Any]) -> list[str | Text]:
     shares = [f"{100 * row[name]:.2f}" for name in ("accuracy", "agreement")]
     if row["layer"] is None:
         return [*start, *shares, "none"]
-    numbers = [f"{row[name]:.1e}" for name in ("e1_per_item_predicted", "e1_per_item")]
+    numbers = [scientific(row[name], 1) for name in ("e1_per_item_predicted", "e1_per_item")]
     return [*start, *shares, f"{row['e1_probability']:.1e}", Text(row["layer"]), *numbers]
 
 
