@@ -94,7 +94,7 @@ def _training_figures(
     data: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
     """The few numbers of a training that count."""
-    last = epochs[-1] if epochs else {}
+    last: Mapping[str, Any] = epochs[-1] if epochs else {}
     found: list[tuple[str, str]] = []
     if last.get("accuracy") is not None:
         found.append(("accuracy on the test data", f"{100 * last['accuracy']:.2f} %"))

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from nets import Net
+from rich.table import Table
 
 import tacit
 from tacit import charts, curves, page, pages
@@ -228,6 +229,19 @@ def test_hostile_names_stay_text(tmp_path, files):
     names = np.array([HOSTILE, "b"])
     hostile.add("matrix", charts.matrix(names, names[::-1]))
     assert read(hostile.render()).text.count(HOSTILE) >= 30
+
+
+def test_numbers_of_a_table_stand_below_each_other():
+    """And stay whole on a phone, as names do that the screen does not break."""
+    made = Table(title="costs")
+    made.add_column("layer", no_wrap=True)
+    made.add_column("what")
+    made.add_column("seconds", justify="right")
+    made.add_row("conv 1", "a product", "1.50")
+    text = page.rich_table(made)
+    row = '<td class="whole">conv 1</td><td>a product</td><td class="number">1.50</td>'
+    assert row in text and '<table aria-label="costs">' in text
+    assert page.pair() == "" and page.pair("a", "b").count("<div>") == 2
 
 
 def test_many_layers_and_many_classes():
