@@ -12,7 +12,8 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, BW, DQ, VL and VNNI.
     Avx512,
-    /// That and AMX-INT8, where Linux lets a process use it: products of matrices by tiles of bytes.
+    /// AVX-512 as `Avx512` needs it and AMX-INT8, where Linux lets a process use it: products of matrices by tiles of
+    /// bytes.
     Amx,
 }
 
@@ -90,7 +91,7 @@ fn detect() -> Isa {
 /// A loop that crates above run as fast as their kernels here: compiled for every instruction set if [`Loop::run`] is
 /// `#[inline(always)]`, as [`run`] calls it.
 pub trait Loop {
-    /// What it makes.
+    /// What the loop returns.
     type Made;
     /// The portable loop.
     fn run(self) -> Self::Made;

@@ -20,7 +20,7 @@ pub const MOST_COLS: usize = 32;
 pub const MOST_STEP: usize = 2;
 pub const MOST_WIDTH: usize = 3;
 
-/// Which operand is packed.
+/// Operand of a matrix product that is packed: the left or the right matrix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Left,

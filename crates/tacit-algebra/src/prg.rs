@@ -98,7 +98,7 @@ impl Prg {
         }
     }
 
-    /// Whether it is such a stream.
+    /// Whether this stream has no values, so that only sizes are counted.
     pub fn counts(&self) -> bool {
         self.counts
     }

@@ -15,7 +15,7 @@ const TRUNC: u32 = 12;
 /// A building block with its cost on paper and as metered.
 #[derive(Clone, Debug, Serialize)]
 pub struct Block {
-    /// Its name, and the variant where there are several.
+    /// Name of the building block, and the variant where there are several.
     pub name: String,
     /// What the paper counts: rounds and field elements per party.
     pub paper: Counts,
@@ -37,13 +37,13 @@ pub struct Counts {
 /// A table of a paper.
 #[derive(Clone, Debug, Serialize)]
 pub struct PaperTable {
-    /// What it shows.
+    /// What the table shows, as its heading.
     pub title: String,
     /// How to read it.
     pub note: String,
     /// The numbers of parties that were run.
     pub parties: Vec<usize>,
-    /// Its rows.
+    /// Rows of the table, a building block each.
     pub blocks: Vec<Block>,
 }
 

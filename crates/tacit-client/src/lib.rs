@@ -82,7 +82,7 @@ pub enum Refusal {
     /// A number does not fit.
     #[error("number {at} of the input does not fit {bits} bits; nothing was shared")]
     Range {
-        /// Its place, from 0.
+        /// Place of the number in the input, from 0.
         at: usize,
         /// Bits of the ring or field.
         bits: u32,
@@ -104,9 +104,9 @@ pub enum Refusal {
         "the answers of parties {one} and {other} contradict each other, so one of them is false; the answer is refused"
     )]
     Contradiction {
-        /// One of them.
+        /// One of the two parties whose answers contradict each other.
         one: usize,
-        /// The other.
+        /// The second of the two parties whose answers contradict each other.
         other: usize,
     },
     /// What the parties describe is no model that this client can ask.

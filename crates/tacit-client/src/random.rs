@@ -2,7 +2,7 @@
 
 use crate::Refusal;
 
-/// So many bytes nobody can guess.
+/// `n` bytes of the system's randomness, which nobody can guess. Fails where the system gives none.
 pub fn bytes(n: usize) -> Result<Vec<u8>, Refusal> {
     let mut bytes = vec![0; n];
     getrandom::fill(&mut bytes).map_err(|e| Refusal::Randomness(e.to_string()))?;

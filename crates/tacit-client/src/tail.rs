@@ -34,7 +34,7 @@ pub enum TailFunction {
 }
 
 impl TailFunction {
-    /// Whether it gives the places of largest elements.
+    /// Whether this function gives the places of largest elements.
     pub fn is_arg_max(self) -> bool {
         matches!(self, TailFunction::ArgMax | TailFunction::ArgMaxLast)
     }

@@ -221,7 +221,8 @@ fn found_by_the_corrupt(scheme: &Scheme, bodies: &[Vec<u8>], values: &[i64]) -> 
     guesses.iter().zip(values).filter(|(a, b)| a == b).count()
 }
 
-/// They have none, and all of a sharing that is one party short.
+/// As many parties as may be corrupt find none of the numbers together, even where they know all of a sharing that is
+/// one party short.
 #[test]
 fn the_corrupt_together_do_not_find_the_numbers() {
     let values: Vec<i64> = (0..2000).map(|v| v * 1_048_573 % 1_000_003).collect();

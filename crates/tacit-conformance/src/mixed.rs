@@ -113,7 +113,7 @@ pub const ARGUMENT: Number = Number {
     bits: 16,
     fraction: 11,
 };
-/// What they give.
+/// Numbers that the functions between widths give: 17 bits, 13 of them fraction bits.
 pub const RESULT: Number = Number {
     bits: 17,
     fraction: 13,

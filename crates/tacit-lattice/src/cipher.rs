@@ -16,7 +16,7 @@ const MOST: usize = 4096;
 pub struct Ciphertext {
     /// The half that the secret multiplies.
     pub a: Poly,
-    /// The other half.
+    /// The half that the secret does not multiply.
     pub b: Poly,
 }
 

@@ -15,7 +15,7 @@ use crate::ntt::{join, multiply, multiply_add, signed};
 /// Ciphertexts that are made when they are packed, several rows of them at once: row by row up to
 /// `2^levels` are packed into one. Few are there at a time.
 pub struct Packing<'a> {
-    /// Their basis.
+    /// The primes and the degree that all ciphertexts are computed with.
     pub basis: &'a Basis,
     /// The keys of the automorphisms.
     pub keys: &'a Evaluation,

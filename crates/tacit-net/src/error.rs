@@ -120,7 +120,7 @@ pub enum NetError {
     Invalid {
         /// The setting.
         what: String,
-        /// Why it cannot be used and what could.
+        /// Why the setting cannot be used and what could.
         why: String,
     },
     /// A file that cannot be read or written.
@@ -150,9 +150,9 @@ pub enum NetError {
     Absent {
         /// The peer.
         party: usize,
-        /// Its name.
+        /// The peer's name.
         name: String,
-        /// Its address.
+        /// The peer's address.
         address: String,
         /// How long it was waited for.
         waited: Duration,
@@ -168,9 +168,9 @@ pub enum NetError {
     Unproven {
         /// The peer.
         party: usize,
-        /// Its name.
+        /// The peer's name.
         name: String,
-        /// Its address.
+        /// The peer's address.
         address: String,
         /// How long it was waited for.
         waited: Duration,
@@ -182,7 +182,7 @@ pub enum NetError {
     Refused {
         /// The peer that the other end claimed, or was expected, to be.
         party: usize,
-        /// Its name.
+        /// The name of that peer.
         name: String,
         /// The address of the other end.
         address: String,
@@ -194,11 +194,11 @@ pub enum NetError {
     RefusedByPeer {
         /// The peer.
         party: usize,
-        /// Its name.
+        /// The peer's name.
         name: String,
-        /// Its address.
+        /// The peer's address.
         address: String,
-        /// What it told and what to do.
+        /// What the peer told and what to do.
         why: String,
     },
     /// The operating system refused something that every run needs.
@@ -219,11 +219,11 @@ pub enum NetError {
 /// What became of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It died, closed its end, or was silent for too long.
+    /// The peer died, closed its end, or was silent for too long.
     Lost,
-    /// It said that it stops, and why.
+    /// The peer said that it stops, and why.
     Stopped,
-    /// It was told to stop by its user.
+    /// The peer was told to stop by its user.
     Interrupted,
 }
 

@@ -15,9 +15,9 @@ pub(crate) const HEADER: usize = 44;
 pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 
 const MAGIC: [u8; 4] = *b"TCIT";
-/// Another frame of the same message follows.
+/// Flag of a frame that another frame of the same message follows.
 const MORE: u16 = 1;
-/// The last frame of a party that gives up; its payload says why.
+/// Flag of the last frame of a party that gives up; its payload says why.
 const FAREWELL: u16 = 2;
 
 pub(crate) type Session = [u8; 16];

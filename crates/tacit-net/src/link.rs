@@ -20,9 +20,9 @@ pub(crate) enum Farewell {
     Words(String),
     /// A check failed: one of these parties broke the protocol.
     Accusation { suspects: Vec<usize>, check: String },
-    /// Another party was lost or has stopped, as the words go on after its name.
+    /// A third party was lost or has stopped, as the words go on after its name.
     Because { party: usize, words: String },
-    /// Its user interrupted it.
+    /// The user of the party that says farewell interrupted it.
     Interrupted,
 }
 
@@ -34,7 +34,7 @@ const INTERRUPTED: u32 = 3;
 const SUSPECTS: usize = 8;
 
 impl Farewell {
-    /// Whether it says that this party was lost or has stopped.
+    /// Whether this farewell says that party `party` was lost or has stopped.
     pub(crate) fn is_of(&self, party: usize) -> bool {
         matches!(self, Farewell::Because { party: of, .. } if *of == party)
     }

@@ -407,7 +407,7 @@ mod tests {
     use super::*;
     use crate::memory::mesh;
 
-    /// The other party never says that it is linked with all: one that is to leave does not wait for it.
+    /// A party that is to leave does not wait for one that never says that it is linked with all.
     #[test]
     fn who_leaves_waits_for_no_links_between_others() {
         let met = |patience, leaves| {

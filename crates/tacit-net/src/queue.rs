@@ -10,7 +10,7 @@ use crate::frame::{Decoder, Header};
 use crate::interrupt::POLL;
 use crate::link::Farewell;
 
-/// The other end is gone: nothing can be sent to it any more.
+/// The link's far end is gone: nothing can be sent to it any more.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Gone;
 
@@ -50,7 +50,7 @@ pub(crate) fn decode(
 }
 
 impl Decoder {
-    /// What it means that the peer ended its stream here in good order.
+    /// What it means that the peer ended its stream here: in good order, or within a frame.
     pub(crate) fn end(&self) -> End {
         if self.within() {
             End::Fault(FrameFault::Truncated)
@@ -65,11 +65,11 @@ impl Decoder {
 pub(crate) enum NoPart {
     /// The time is over.
     Late,
-    /// There will be none.
+    /// No part will come any more.
     Ended(End),
     /// This process was interrupted.
     Interrupted,
-    /// Another peer has said that it stops.
+    /// A peer other than the one that is heard has said that it stops.
     Elsewhere,
 }
 

@@ -63,15 +63,15 @@ pub struct Envelope<'a> {
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives.
+    /// The message arrives.
     Deliver,
-    /// It is lost, and nobody is told.
+    /// The message is lost, and nobody is told.
     Drop,
-    /// It arrives later.
+    /// The message arrives later.
     Delay(Duration),
-    /// It arrives after the next one of its link, if there is one.
+    /// The message arrives after the next one of its link, if there is one.
     Hold,
-    /// It is lost, and so is the link in this direction.
+    /// The message is lost, and so is the link in this direction.
     Cut,
 }
 

@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use super::{Buffer, Sizes, unless_counted};
 use crate::{BitRows, Bits, Ring, compare, flip, prime, quotient, triple, truncate, vec, wrap};
 
-/// Over a ring.
+/// Kernels on buffers of elements of a ring.
 impl<R: Ring> Buffer<R> {
     /// Integers as elements.
     pub fn encode(values: &[i64]) -> Self {

@@ -163,8 +163,8 @@ impl Extension for Binary {
         multiply(&mut product, &[o.0]);
         product[0]
     }
-    /// So many that a vector keeps some words of each part. What is dealt grows with the logarithm of 3 to that of 2
-    /// for a power.
+    /// Parts that `n` elements of the base are cut into: so many that a vector keeps some words of each part. What is
+    /// dealt grows with the logarithm of 3 to that of 2 for a power.
     fn base_radix(n: usize) -> usize {
         if n > MIDDLE {
             64

@@ -201,7 +201,8 @@ impl Extension for Integer {
     fn radix(n: usize) -> usize {
         if n > SHORT { 8 } else { 4 }
     }
-    /// So many that a long vector is folded from few parts: a portion's are most of a proof's products.
+    /// Parts that a portion is cut into after its first fold: 4, so that a long vector is folded from few parts; a
+    /// portion's are most of a proof's products.
     fn inner_radix(_n: usize) -> usize {
         4
     }

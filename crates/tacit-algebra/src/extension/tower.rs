@@ -82,7 +82,7 @@ fn reduce<F: Prime>(wide: &[u64]) -> Lanes {
 /// Points as factors of vectors.
 #[derive(Clone)]
 pub struct Weights<F> {
-    /// Lane by lane.
+    /// The points' coefficients as factors, lane by lane.
     rows: Vec<i16>,
     points: Vec<Tower<F>>,
 }

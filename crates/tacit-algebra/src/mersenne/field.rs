@@ -65,7 +65,7 @@ const ORDER: u64 = (1 << 61) - 1;
 impl Product for Wide {
     const MOST: u64 = ORDER + 3;
 
-    /// Below `3 2^61 + 2^34`.
+    /// The class of `x y` in one word, below `3 2^61 + 2^34`.
     #[inline(always)]
     fn product(x: u64, y: u64) -> u64 {
         const LOW: u64 = u32::MAX as u64;

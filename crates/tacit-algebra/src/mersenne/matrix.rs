@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(Matrix::<F5>::vandermonde(3, 30).data[30 + 29].to_u64(), 30);
     }
 
-    /// Whether these columns are as many as the rows, and independent.
+    /// Whether the columns named are as many as the matrix has rows, and independent.
     fn independent<F: Field>(m: &Matrix<F>, columns: &[usize]) -> bool {
         let row = |row: &[F]| columns.iter().map(|i| row[*i]).collect();
         let mut left: Vec<Vec<F>> = m.data.chunks(m.cols).map(row).collect();

@@ -283,7 +283,7 @@ pub(super) mod tests {
         (0..k).map(|a| u8::from(bit(a)) << a).sum()
     }
 
-    /// Whether these columns are as many as the rows, and independent.
+    /// Whether the columns named are as many as the map has rows, and independent.
     fn independent(map: &Map, columns: &[usize]) -> bool {
         let (gf, rows) = (map.gf, map.rows());
         let row = |j: usize| columns.iter().map(move |i| element(map, j, *i)).collect();

@@ -60,7 +60,7 @@ impl Op {
         named("operation", ops.into_iter().map(|op| (op.name(), op)), name)
     }
 
-    /// Its name.
+    /// Name of the operation, as [`OPERATIONS`] lists it.
     pub fn name(self) -> &'static str {
         OPERATIONS[self as usize].0
     }
@@ -174,7 +174,7 @@ impl Case {
         })
     }
 
-    /// Whether it computes near the ring's end.
+    /// Whether the operation is a function or made of several, which computes near the ring's end.
     pub(super) fn is_function(&self) -> bool {
         self.function.is_some() || self.compound.is_some()
     }

@@ -48,7 +48,7 @@ pub const OPERATIONS: [(&str, &str); 16] = [
 pub struct BenchOptions<'a> {
     /// One of [`OPERATIONS`].
     pub op: &'a str,
-    /// Its size.
+    /// Size of the operation, such as the number of elements.
     pub n: usize,
     /// How much of the size is prepared, run and checked at a time, but for `matmul`. By default as
     /// much as all parties together hold in about 256 MiB.

@@ -76,7 +76,7 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Whether it is more than chance.
+    /// Whether the difference is more than chance.
     pub fn is_seen(&self) -> bool {
         self.off > LIMIT || self.broken > 0
     }

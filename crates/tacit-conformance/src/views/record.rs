@@ -41,7 +41,7 @@ pub struct Roles {
     /// Whether every other party brings zeros that are added to the secrets, so that each party's
     /// randomness is in their shares.
     pub joint: bool,
-    /// Instead of the machine's opening holders 0 and 1 send party 2 their shares as they are.
+    /// Whether holders 0 and 1 send party 2 their shares as they are, instead of the machine's opening.
     pub mutant: bool,
 }
 

@@ -17,7 +17,7 @@ const MORE: usize = 64;
 /// Samples beyond the monomials where a run has them. A product of three bits is 0 in all of so many by a chance
 /// of `(7/8)^512`; in the 64 and few that would do for a rank it is now and then.
 const ENOUGH: usize = 512;
-/// So many times as many samples where the result of a truncation over a field is seldom another: of the few
+/// How many times as many samples a run has where the result of a truncation over a field is seldom another: of the few
 /// samples in which it is many relations hold by chance.
 const SELDOM: usize = 10;
 

@@ -15,8 +15,8 @@ pub struct Row {
     pub values: Vec<u8>,
     /// From which sample on it has one each, if so.
     pub start: Option<usize>,
-    /// Whether it is among the few of which relations of degree 2 are looked for, too: words, and of planes
-    /// the two lowest and the highest.
+    /// Whether the row is among the few of which relations of degree 2 are looked for, too: words, and of planes the
+    /// two lowest and the highest.
     pub close: bool,
 }
 
@@ -32,7 +32,7 @@ pub enum Words {
 }
 
 impl Row {
-    /// Whether it has a number for each sample.
+    /// Whether the row has a number for each sample.
     pub fn is_whole(&self) -> bool {
         self.values.len() == N
     }
@@ -50,7 +50,7 @@ impl Row {
         })
     }
 
-    /// Whether it is a plane of bits of some samples.
+    /// Whether the row is a plane of bits of some samples.
     pub fn is_plane_in_part(&self) -> bool {
         self.kinds == 2 && !self.is_whole() && self.values.len() >= N / 4
     }

@@ -67,7 +67,7 @@ impl Domain {
         all.filter(|x| (low..high).contains(x)).collect()
     }
 
-    /// Below the span: its edge, 0, rounding's negative units, and far ones.
+    /// Arguments below the span: its edge, 0, rounding's negative units, and far ones.
     pub fn below(self, format: Format) -> Vec<i64> {
         let [low, _] = self.ends();
         let far = 1i64 << room(format);

@@ -28,7 +28,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Why a connection came to nothing.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It proves nothing about the peer: it may come again.
+    /// The connection proves nothing about the peer: it may come again.
     Passing(String),
     /// Somebody claims to be this party, but the certificates did not fit. That proves nothing
     /// about the peer either.

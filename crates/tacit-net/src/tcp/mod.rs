@@ -36,16 +36,16 @@ const STACK: usize = 8 << 20;
 pub struct Peer {
     /// A name for messages, such as an organisation's.
     pub name: String,
-    /// Where it listens, as `host:port`; not used of the last party.
+    /// The peer's address, where it listens, as `host:port`; not used of the last party.
     pub address: String,
-    /// Its certificate. None if it cannot be read: then this party does not run, and can only [`refuse`].
+    /// The peer's certificate. None if it cannot be read: then this party does not run, and can only [`refuse`].
     pub certificate: Option<Certificate>,
-    /// Others that it may show as well, while it takes a new one.
+    /// More certificates that the peer may show, while it takes a new one.
     pub also: Vec<Certificate>,
 }
 
 impl Peer {
-    /// Its certificate's fingerprint, in messages.
+    /// The fingerprint of the peer's certificate, as messages show it.
     fn print(&self) -> String {
         let certificate = self.certificate.as_ref();
         certificate.map_or("which cannot be read".into(), Certificate::fingerprint)
@@ -56,7 +56,7 @@ impl Peer {
         self.find(shown).is_some()
     }
 
-    /// That of its certificates which was shown.
+    /// The one of the peer's certificates that was shown, if it is one of them.
     fn find(&self, shown: &CertificateDer<'_>) -> Option<&Certificate> {
         self.all().find(|certificate| certificate.0 == *shown)
     }
@@ -94,9 +94,9 @@ pub enum Notice {
     Waiting {
         /// The peer.
         party: usize,
-        /// Its name.
+        /// The peer's name.
         name: String,
-        /// Its address.
+        /// The peer's address.
         address: String,
         /// For how long it has been waited.
         waited: Duration,
@@ -107,21 +107,21 @@ pub enum Notice {
     Left {
         /// The peer.
         party: usize,
-        /// Its name.
+        /// The peer's name.
         name: String,
         /// What was seen.
         why: String,
     },
     /// A connection was turned away; the real peer is still waited for.
     Stray {
-        /// Where it came from.
+        /// The address that the connection came from.
         address: String,
-        /// Why.
+        /// Why the connection was turned away.
         why: String,
     },
-    /// So many connections more were turned away since the last such notice.
+    /// More connections were turned away since the last such notice.
     Strays {
-        /// How many.
+        /// How many connections were turned away since the last such notice.
         more: usize,
     },
     /// This party cannot run and waits for the others to tell them.
@@ -194,9 +194,9 @@ pub fn connect(config: TcpConfig, on_notice: &mut dyn FnMut(&Notice)) -> Result<
 /// Why a party did not come together with the others.
 #[derive(Debug)]
 pub enum Ended<E> {
-    /// They did not find each other, or another has stopped.
+    /// The parties did not find each other, or another has stopped.
     Net(NetError),
-    /// Its own preparation failed.
+    /// This party's own preparation failed.
     Own(E),
 }
 

@@ -21,7 +21,7 @@ pub(crate) const FIRST_BYTE: Duration = Duration::from_secs(2);
 #[derive(Default)]
 pub(crate) struct Pool(Mutex<Vec<Arc<Guest>>>);
 
-/// One of them.
+/// A connection that has proved nothing yet.
 pub(crate) struct Guest {
     pub(crate) stream: TcpStream,
     from: IpAddr,
@@ -121,7 +121,7 @@ mod tests {
             self.0.write_all(b"T").unwrap();
         }
 
-        /// Whether it has a place and was not sent away.
+        /// Whether the guest has a place and was not sent away.
         fn stays(&mut self) -> bool {
             let nothing = Duration::from_millis(20);
             self.0.set_read_timeout(Some(nothing)).unwrap();

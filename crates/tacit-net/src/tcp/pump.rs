@@ -34,7 +34,7 @@ const SHORT: usize = 64 << 10;
 
 enum Job {
     Parcel(Parcel),
-    /// There is something left to write, or the reader made TLS say something.
+    /// Something is left to write, or the reader made TLS say something.
     Flush,
     /// This party sends no more.
     Close,

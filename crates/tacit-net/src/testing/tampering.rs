@@ -15,30 +15,30 @@ use crate::party::Party;
 /// A message of a program: the `index`-th from one party to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Message {
-    /// Its step.
+    /// Step under which the message is sent.
     pub step: &'static str,
     /// The sender.
     pub from: usize,
     /// The receiver.
     pub to: usize,
-    /// Its number on this link.
+    /// Number of the message on the link from its sender to its receiver.
     pub index: usize,
 }
 
-/// What becomes of it.
+/// What becomes of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Its lowest bit is flipped.
+    /// The lowest bit of the message's first byte is flipped.
     FlipFirst,
-    /// A bit of its last byte is flipped.
+    /// A bit of the message's last byte is flipped.
     FlipLast,
-    /// 1 is added to every byte.
+    /// 1 is added to every byte of the message.
     Offset,
-    /// It is lost.
+    /// The message is lost.
     Drop,
     /// The message before it on the same link comes in its place.
     Replay,
-    /// It changes places with the next one on the same link.
+    /// The message changes places with the next one on the same link.
     Swap,
 }
 

@@ -7,7 +7,7 @@ use tacit_net::NetError;
 use tacit_net::certs::{self, Certificate};
 use tacit_net::tcp::TcpConfig;
 
-/// Those who hold both meet it before and after it changes them.
+/// Parties that hold both certificates meet their owner before and after it changes them.
 #[test]
 fn both_certificates_are_accepted() {
     let dir = folder("overlap");

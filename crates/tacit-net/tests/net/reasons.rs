@@ -120,8 +120,8 @@ fn who_gives_up_waiting_says_for_whom() {
     );
 }
 
-/// It has no certificate of one of the others that it could read: the rest hear why, and that one that
-/// it is not known, which may pass this on first.
+/// A party has no certificate of one of the others that it could read: the rest hear why, and that one that it is not
+/// known, which may pass this on first.
 #[test]
 fn who_cannot_know_all_others_tells_those_it_knows() {
     for (failing, unknown) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 1)] {

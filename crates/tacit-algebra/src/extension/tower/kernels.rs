@@ -45,7 +45,7 @@ pub(super) fn product<F: Prime>(a: &Lanes, rows: &[Lanes; LANES], b: &Lanes) -> 
     sum.map(|v| v % F::P as u16)
 }
 
-/// Lane by lane.
+/// The coefficients of up to `ABREAST` elements, lane by lane: row `i` has each element's lane `i`.
 #[inline(always)]
 fn transposed<F: Prime>(x: &[Tower<F>]) -> [[u16; ABREAST]; LANES] {
     let mut lanes = [[0; ABREAST]; LANES];
