@@ -50,7 +50,7 @@ pub enum EncodeError {
         position: Vec<usize>,
         /// The value.
         value: f32,
-        /// What it takes.
+        /// Which values the input takes, in words.
         takes: String,
     },
     /// A weight does not fit the ring or the field.

@@ -68,7 +68,7 @@ impl Graph {
 pub struct Node {
     /// The node's name in the model's file, or that of its output.
     pub name: String,
-    /// What it computes.
+    /// The operation that the node computes.
     pub op: Op,
     /// The values it reads.
     pub inputs: Vec<ValueId>,
@@ -77,7 +77,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Whether it reads nothing: it gives its fill alone.
+    /// Whether the node reads nothing: it gives its fill alone.
     pub fn is_fill(&self) -> bool {
         matches!(&self.op, Op::Rearrange { index, .. } if index.iter().all(|&i| i == FILL))
     }
@@ -104,7 +104,7 @@ pub enum Op {
     MatMul(Matrices),
     /// An elementary function.
     Function {
-        /// Which one.
+        /// The elementary function that is computed of every element.
         function: Function,
         /// Where its arguments lie by construction; infinite where nothing is known.
         domain: (f32, f32),

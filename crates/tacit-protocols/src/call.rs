@@ -103,7 +103,7 @@ pub enum Call {
     },
     /// `linear` of two secrets.
     Product {
-        /// Which product, with its sizes.
+        /// The bilinear map, with its sizes.
         map: Bilinear,
         /// The right operand's number among the reusable operands so far, if it is one of them.
         reused: Option<usize>,

@@ -31,7 +31,7 @@ struct Noted {
     bits: Option<u32>,
     /// Who knows the numbers, if [`Machine::known`] was told.
     known_to: Option<usize>,
-    /// Its number among the reusable operands, if it is one.
+    /// The operand's number among the reusable operands, if it is one.
     reused: Option<usize>,
     /// The elements that are held as long as it is.
     _held: Option<Arc<Held>>,

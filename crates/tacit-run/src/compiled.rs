@@ -309,7 +309,7 @@ impl Compiled {
         })
     }
 
-    /// What it was compiled with.
+    /// The options that the model was compiled with.
     pub fn options(&self) -> &CompileOptions {
         &self.source.options
     }

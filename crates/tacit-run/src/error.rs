@@ -57,7 +57,7 @@ pub enum Error {
     Setting {
         /// The setting.
         what: String,
-        /// Why it cannot be used and what could.
+        /// Why the setting cannot be used and what could.
         why: String,
     },
     /// Labels that do not belong to the items, or are no classes of the model.

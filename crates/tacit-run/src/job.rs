@@ -97,7 +97,7 @@ pub struct Outcome {
     /// The model's outputs, item after item and in each of them one behind the other; `None` for a party
     /// that does not learn them.
     pub output: Option<Vec<f32>>,
-    /// What these outputs are.
+    /// The model's outputs by name, with their shapes and what the receiver computes of them.
     pub outputs: Vec<Output>,
     /// What the run cost.
     pub report: Report,

@@ -23,10 +23,10 @@ use crate::{Error, PartyName, Settings};
 pub struct PeerConfig {
     /// A name for messages, such as an organisation's.
     pub name: String,
-    /// Where it listens, as `host:port`; not used of the last party.
+    /// The peer's address, where it listens, as `host:port`; not used of the last party.
     #[serde(deserialize_with = "address")]
     pub address: String,
-    /// Its certificate; several in one file are all accepted.
+    /// File of the peer's certificate; several in one file are all accepted.
     pub certificate: PathBuf,
 }
 
@@ -36,10 +36,10 @@ pub struct PeerConfig {
 pub struct Member {
     /// This party.
     pub id: PartyName,
-    /// Its private key.
+    /// This party's private key.
     #[serde(default = "key")]
     pub key: Secret,
-    /// Its certificate.
+    /// File of this party's certificate.
     #[serde(default = "certificate")]
     pub certificate: PathBuf,
     /// Where to listen, if not at this party's address.
@@ -85,7 +85,7 @@ impl Member {
         own.into_iter().chain(self.key.path_mut())
     }
 
-    /// Its certificate, with its key.
+    /// This party's certificate, with its key.
     fn identity(&self) -> Result<Identity, Error> {
         Ok(match &self.key {
             Secret::File(key) => Identity::load_files(&self.certificate, key)?,

@@ -10,9 +10,9 @@ use crate::{Error, Protocol};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, expecting = "a party's number, or its role in quotes")]
 pub enum PartyName {
-    /// From 0.
+    /// A number, from 0.
     Number(usize),
-    /// Such as `server`.
+    /// A role of the protocol, such as `server`.
     Role(String),
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::Error;
 
-/// Below the ports that a system gives to outgoing connections, one of which could take a port
+/// Ports to choose from: below those that a system gives to outgoing connections, one of which could take a port
 /// between its choice and its use.
 const CHOICE: Range<u16> = 10_240..32_768;
 /// How many places are tried.

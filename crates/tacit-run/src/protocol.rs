@@ -12,7 +12,7 @@ use crate::{Error, OptionSpec, Settings, protocols};
 /// A protocol, as users choose it.
 #[derive(Debug)]
 pub struct Protocol {
-    /// Its name.
+    /// The protocol's name.
     pub name: &'static str,
     /// How many parties may run it; the fewest are the default.
     pub parties: RangeInclusive<usize>,
@@ -25,7 +25,7 @@ pub struct Protocol {
     pub options: fn() -> Vec<OptionSpec>,
     /// The fixed values that it has for options of other protocols: keys and values.
     pub own: &'static [(&'static str, &'static str)],
-    /// Its answers to planners about signs that cost less.
+    /// What the protocol answers planners about signs that cost less.
     pub signs: Signs,
     /// Whether tensors cost less by having widths of their own.
     pub mixed: bool,

@@ -141,7 +141,7 @@ impl Compiled {
         Ok(None)
     }
 
-    /// So many items, or a part of them, that take no more than the most; `None` if one alone takes more.
+    /// As many of `items` as take no more than `most`, found by quarters; `None` if one alone takes more.
     fn affordable(
         &self,
         settings: &Settings,

@@ -45,7 +45,7 @@ impl Sum for PhaseReport {
 pub struct LayerReport {
     /// The layer's name.
     pub name: String,
-    /// Its operation.
+    /// The layer's operation.
     pub op: String,
     /// The shape of one item of its output.
     pub shape: Vec<usize>,
@@ -121,7 +121,7 @@ pub struct Report {
     pub protocol: String,
     /// The number of parties.
     pub parties: usize,
-    /// What they are called, for a protocol that has names for them.
+    /// The parties' roles, for a protocol that has names for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
     /// What was chosen of the protocol beside its security and truncation, by the options' keys.
@@ -131,7 +131,7 @@ pub struct Report {
     pub security: String,
     /// Bits of the ring or field.
     pub ring: u32,
-    /// What it is called, such as `64-bit ring`.
+    /// The name of the numbers that are computed with, such as `64-bit ring`.
     pub numbers: String,
     /// Fraction bits of every value.
     pub fraction_bits: u32,

@@ -13,11 +13,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The next request, or what is known of it by now.
 pub(crate) enum Next<T> {
-    /// There is one.
+    /// A request, the next one.
     This(T),
-    /// There is none yet.
+    /// No request yet.
     Nothing,
-    /// There will be no more.
+    /// No more requests will come.
     Over,
 }
 

@@ -38,7 +38,7 @@ struct Open {
 }
 
 impl Open {
-    /// Whether these parties can predict so many of this model at a time.
+    /// Whether the open parties can predict `batch` items of this model at a time.
     fn holds(&self, compiled: &Compiled, batch: Option<NonZeroUsize>) -> bool {
         let same = match &self.parties {
             Parties::Threads(_) => true,
@@ -157,7 +157,7 @@ fn of_owner(ended: Vec<(Joined, Outcome)>, terms: &Terms) -> (Parties, Outcome) 
     (Parties::Threads(parties), outcome)
 }
 
-/// Another prediction by the same parties.
+/// Runs another prediction by the parties that are already joined, as threads.
 fn again(
     parties: Vec<Joined>,
     terms: &Terms,

@@ -13,11 +13,11 @@ use crate::{Engine, Gate, Shared};
 /// What is known of the top bit of a value.
 #[derive(Clone, Debug)]
 pub enum Msb {
-    /// Nothing.
+    /// Nothing is known of the top bit.
     Unknown,
-    /// It is this.
+    /// The top bit is public.
     Public(bool),
-    /// It is shared.
+    /// The top bit is shared.
     Shared(Bits),
 }
 

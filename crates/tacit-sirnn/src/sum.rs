@@ -76,7 +76,7 @@ struct Term<'a> {
     scale: u64,
     /// At `from`: the numbers.
     rows: Cow<'a, [u64]>,
-    /// At the other party: the planes.
+    /// The planes of the bits, at the party that does not know the numbers.
     choices: Vec<Bits>,
 }
 

@@ -5,14 +5,14 @@ use tacit_protocols::Error as ProtocolError;
 pub enum Error {
     /// Something in the network's description; says where and what to do.
     Network {
-        /// Which part.
+        /// The part of the network's description.
         what: String,
         /// What is wrong with it.
         why: String,
     },
     /// A setting of the training.
     Setting {
-        /// Which one.
+        /// The setting's name.
         what: &'static str,
         /// What is wrong with it.
         why: String,

@@ -17,7 +17,7 @@ pub enum Layer {
     },
     /// A convolution.
     Conv {
-        /// Its shapes.
+        /// The convolution's shapes.
         geometry: ConvGeometry,
         /// Whether there is a bias.
         bias: bool,
@@ -38,7 +38,7 @@ pub enum Layer {
     Smooth {
         /// Elements of an item.
         len: usize,
-        /// Which one.
+        /// The function that is computed of every element.
         function: Smooth,
     },
     /// `factor x + shift`.

@@ -27,7 +27,7 @@ impl<'a> From<&'a Adam> for Optimiser<'a> {
 }
 
 impl Optimiser<'_> {
-    /// Whether it follows the squares of gradients.
+    /// Whether the optimiser follows the squares of gradients.
     pub fn has_squares(&self) -> bool {
         matches!(self, Optimiser::Adam(_))
     }

@@ -10,7 +10,7 @@ pub enum LayerSpec {
     Linear {
         /// Outputs.
         outputs: usize,
-        /// Whether it has a bias.
+        /// Whether the layer has a bias.
         #[serde(default = "yes")]
         bias: bool,
     },
@@ -26,7 +26,7 @@ pub enum LayerSpec {
         /// Zeros on every side.
         #[serde(default)]
         pad: usize,
-        /// Whether it has a bias.
+        /// Whether the layer has a bias.
         #[serde(default = "yes")]
         bias: bool,
         /// Groups of channels that do not mix.

@@ -124,7 +124,7 @@ impl Parts {
         self.parts[at] = None;
     }
 
-    /// These items divided into other parts. Old parts are freed as they are used up. Local.
+    /// The items held, divided into parts of `ranges`. Old parts are freed as they are used up. Local.
     pub fn arranged(self, machine: &mut Erased, ranges: &[Range]) -> Self {
         if self.ranges == ranges {
             return self;

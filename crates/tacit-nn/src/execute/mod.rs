@@ -24,7 +24,7 @@ use step::Step;
 pub struct Progress<'a> {
     /// The layer's name.
     pub layer: &'a str,
-    /// Its number, from 0.
+    /// The layer's number, from 0.
     pub index: usize,
     /// The number of layers.
     pub layers: usize,

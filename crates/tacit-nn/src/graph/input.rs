@@ -8,7 +8,7 @@ use super::len;
 /// those of tokens last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// Its name in the model's file.
+    /// The input's name in the model's file.
     pub name: String,
     /// The shape of one item of it.
     pub shape: Vec<usize>,

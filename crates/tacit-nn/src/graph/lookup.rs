@@ -8,9 +8,9 @@ use super::Weights;
 pub struct Lookup {
     /// Which input has the tokens.
     pub input: usize,
-    /// Where they begin among the numbers that are given.
+    /// Where the tokens begin among the numbers of the input that are given.
     pub start: usize,
-    /// How many there are.
+    /// How many tokens an item has.
     pub tokens: usize,
     /// Rows of the table.
     pub classes: usize,

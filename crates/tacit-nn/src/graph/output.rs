@@ -8,7 +8,7 @@ use super::{Tail, len};
 /// computes of it. Outputs of one value have one part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Its name in the model's file.
+    /// The output's name in the model's file.
     pub name: String,
     /// Where its part begins in what is opened of an item.
     pub start: usize,
@@ -43,7 +43,7 @@ impl Output {
         len(&self.revealed_shape)
     }
 
-    /// Whether it ends in the places of largest elements.
+    /// Whether the receiver computes the places of largest elements.
     pub fn is_places(&self) -> bool {
         self.tail.iter().any(|step| step.function.is_arg_max())
     }

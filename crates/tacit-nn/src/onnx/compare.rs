@@ -264,7 +264,7 @@ pub(super) fn is_whole(builder: &Builder, value: &Value) -> bool {
     true
 }
 
-/// And, Or, Xor and Not.
+/// Lowers the operations `And`, `Or`, `Xor` and `Not` of truths, by sums and products.
 pub(super) fn logic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let a = call.required(0)?;
     let op = call.node.op_type.as_str();
@@ -293,7 +293,7 @@ pub(super) fn logic(call: &Call, builder: &mut Builder) -> Result<Value, Fault> 
     Ok(truth(builder, result))
 }
 
-/// And of what is false everywhere, and Or of what is true, whatever the other input is.
+/// The result of an `And` with what is false everywhere, and of an `Or` with what is true, whatever the other input is.
 fn decided(call: &Call) -> Option<Value> {
     let decides = match call.node.op_type.as_str() {
         "And" => 0,

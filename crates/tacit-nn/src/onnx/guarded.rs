@@ -47,7 +47,7 @@ struct Guarded {
     node: usize,
     input: usize,
     condition: String,
-    /// Whether it counts where the condition holds.
+    /// Whether the argument counts where the condition holds; else it counts where the condition does not.
     holds: bool,
 }
 

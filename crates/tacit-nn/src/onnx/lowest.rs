@@ -15,7 +15,7 @@ pub(super) const BEYOND: f32 = 1e30;
 
 /// What stands in a node's place.
 enum Change {
-    /// Its first or its second input.
+    /// The node's first or second input, by its place.
     Handed(usize),
     /// The sum of its first input and of the product of a mask and a number, whose node is this: it gives the second.
     Sum {

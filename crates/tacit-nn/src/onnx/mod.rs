@@ -122,7 +122,7 @@ pub struct ImportOptions {
 pub struct UnsupportedNode {
     /// The node's name.
     pub node: String,
-    /// Its type.
+    /// The node's operation, as the file names it.
     pub op: String,
     /// Why, and what could take its place.
     pub why: String,
@@ -160,7 +160,7 @@ pub enum ImportError {
     Node {
         /// The node's name.
         node: String,
-        /// Its type.
+        /// The node's operation, as the file names it.
         op: String,
         /// What is wrong.
         why: String,

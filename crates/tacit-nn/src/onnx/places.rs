@@ -37,7 +37,7 @@ impl Chosen {
         })
     }
 
-    /// Other numbers by the same marks, as a value of this shape.
+    /// `numbers` chosen by the same marks in place of this value's, as a value of this shape.
     fn with(self, c: &mut Composer, numbers: Weights, shape: Vec<usize>) -> Result<ValueId, Fault> {
         let sizes = [numbers.len(), 1];
         let chosen = c.linear("chosen", self.marks, sizes, numbers, Weights::default())?;

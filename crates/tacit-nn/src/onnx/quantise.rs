@@ -54,7 +54,7 @@ struct Scales {
 }
 
 impl Scales {
-    /// Those that are inputs `scale` and `zero`.
+    /// The scale and the zero point that are inputs `scale` and `zero` of the node.
     fn of(call: &Call, [scale, zero]: [usize; 2]) -> Result<Self, Fault> {
         let x = call.required(0)?;
         let (rank, along) = (rank(call, x), call.int("axis", 1));
@@ -75,7 +75,7 @@ impl Scales {
         Ok(Scales { scale, zero })
     }
 
-    /// Those of the weights of QLinearMatMul and QLinearConv, of which the latter's are by filter.
+    /// The scale and the zero point of the weights of QLinearMatMul and QLinearConv; the latter has them by filter.
     fn of_weights(call: &Call) -> Result<Self, Fault> {
         let w = call.required(3)?;
         let filters = call.node.op_type == "QLinearConv";

@@ -28,7 +28,7 @@ pub(super) fn is_by_whole(builder: &Builder, x: &Value, by: &Value) -> bool {
 /// A value that is another over whole numbers.
 #[derive(Clone)]
 pub(super) struct Quotient {
-    /// The other, whose elements lie as those of the value.
+    /// The value that is divided, whose elements lie as those of the quotient.
     pub dividend: ValueId,
     pub by: Value,
     /// The item shape and the place of the batch that the value had, which the numbers fit.

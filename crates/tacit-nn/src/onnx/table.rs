@@ -43,7 +43,7 @@ const NOW: i64 = 99;
 
 /// An operation of ONNX.
 pub struct Operation {
-    /// Its type.
+    /// The operation's name, as the file gives it.
     pub name: &'static str,
     /// The first operator set that has it.
     since: i64,

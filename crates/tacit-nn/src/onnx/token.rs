@@ -27,7 +27,7 @@ const MAX_CLASSES: usize = 1 << 20;
 pub(super) struct Given {
     /// Which input.
     input: usize,
-    /// Their place among the numbers of an item of it, each; of tokens among those of the lookup.
+    /// Places of the numbers among those of an item of the input, one each; of tokens among those of the lookup.
     pub places: Vec<u32>,
     /// The number that stands for each token, of an input of tokens.
     pub lookup: Option<Lookup>,

@@ -13,7 +13,7 @@ pub(super) struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    /// Those of a graph, whose nodes are sorted, and of the graphs inside.
+    /// The types of the values of a graph, whose nodes are sorted, and of the graphs inside.
     pub(super) fn of(graph: &'a GraphProto) -> Self {
         let mut types = Types::default();
         types.read(graph, &[]);

@@ -160,7 +160,8 @@ mod tests {
         }
     }
 
-    /// On a threshold, where float32 rounds the scaled number above it, and around it.
+    /// A scaled column is compared exactly as float32 does: on a threshold, where float32 rounds the scaled number
+    /// above it, and around it.
     #[test]
     fn a_scaled_column_is_compared_as_it_is() {
         let optimised = tree(false).optimise();

@@ -99,7 +99,7 @@ struct Scaled {
     root: ValueId,
     /// The place in the root of every element.
     index: Vec<u32>,
-    /// Its factors, above 0, and terms, those next to the root last.
+    /// The factors, above 0, and terms of each line, those next to the root last.
     lines: Vec<Line>,
 }
 

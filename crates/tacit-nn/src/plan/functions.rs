@@ -65,7 +65,7 @@ pub enum Functions {
 const FAST: u32 = 10;
 
 impl Functions {
-    /// Its name.
+    /// The name of the choice, as options and messages say it.
     pub fn name(self) -> &'static str {
         match self {
             Functions::Accurate => "accurate",

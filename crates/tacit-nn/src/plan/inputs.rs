@@ -11,7 +11,7 @@ use crate::graph::{Graph, Input, InputKind, row_shape};
 /// An input with the numbers that are taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedInput {
-    /// Its name, its shape and what its numbers are.
+    /// The input's name, its shape and what its numbers are.
     #[serde(flatten)]
     pub input: Input,
     /// The largest magnitude of an encoded number.

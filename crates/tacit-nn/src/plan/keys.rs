@@ -67,7 +67,7 @@ impl Keys {
         width: KeyBits::ALL.width,
     };
 
-    /// These key bits, with no promise for exact signs.
+    /// Signs are taken from the `kept` bits above the lowest `dropped`, with no promise for exact signs.
     pub(crate) const fn of(dropped: u32, kept: u32) -> Keys {
         Keys {
             dropped,

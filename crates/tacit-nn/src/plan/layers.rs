@@ -61,7 +61,7 @@ pub struct Plan {
 pub struct Layer {
     /// A name that no other layer has.
     pub name: String,
-    /// What it computes.
+    /// The operation that the layer computes.
     pub op: LayerOp,
     /// The earlier layer whose weights this one uses; these are shared only once.
     pub weights_of: Option<usize>,
@@ -173,7 +173,7 @@ pub enum LayerOp {
     NonNegative,
     /// The whole number near `x`, among those from `low` to just below `low + 2^steps`.
     Whole {
-        /// Which one it is.
+        /// The whole number that is taken, such as the one below.
         whole: Whole,
         /// The first that is searched.
         low: i64,
@@ -225,7 +225,7 @@ impl LayerOp {
         }
     }
 
-    /// Whether it compares values that it computes.
+    /// Whether the layer compares values that it computes.
     pub(crate) fn takes_signs(&self) -> bool {
         match self {
             LayerOp::Relu | LayerOp::NonNegative => true,
@@ -236,7 +236,7 @@ impl LayerOp {
         }
     }
 
-    /// Whether it is an elementary function.
+    /// Whether the layer is an elementary function.
     pub fn is_function(&self) -> bool {
         matches!(self, LayerOp::Function(_))
     }

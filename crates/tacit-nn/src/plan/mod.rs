@@ -90,7 +90,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Its name.
+    /// The name of the order, as options and messages say it.
     pub fn name(self) -> &'static str {
         match self {
             Order::MultiplyThenTruncate => "multiply-then-truncate",

@@ -38,7 +38,7 @@ impl Modulus {
         }
     }
 
-    /// Whether it is a prime, so that the numbers are a field.
+    /// Whether the modulus is a prime, so that the numbers are a field.
     pub const fn is_prime(self) -> bool {
         matches!(self, Modulus::Mersenne(_))
     }

@@ -55,7 +55,7 @@ impl Places {
         Places(runs)
     }
 
-    /// How many there are.
+    /// How many places there are, padding included.
     pub(crate) fn len(&self) -> u64 {
         self.0.iter().map(|run| u64::from(run.2)).sum()
     }
@@ -70,7 +70,7 @@ impl Places {
         self.0.iter().any(|run| run.0 == FILL)
     }
 
-    /// All of them in order.
+    /// Every place, in order, padding included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + Clone {
         let places = |&run: &Run| (0..run.2).map(move |i| run.place(i));
         self.0.iter().flat_map(places)

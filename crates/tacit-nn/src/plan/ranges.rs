@@ -69,7 +69,7 @@ impl Bound {
         low < self.within.0 - slack || high > self.within.1 + slack
     }
 
-    /// This bound, and those values provided for.
+    /// The bound that provides for the values of this one and for `values`.
     pub(super) fn and(self, values: Interval) -> Self {
         Bound {
             planned: self.planned.max(magnitude(values)),
@@ -79,7 +79,7 @@ impl Bound {
         }
     }
 
-    /// This bound, or one that provides for the worst case if that is at most `times` times as large.
+    /// The bound itself, or one that provides for the worst case if that is at most `times` times as large.
     pub(super) fn up_to_worst(self, times: f64) -> Self {
         match self.worst <= times * self.planned {
             true => Bound::worst(self.worst_within),

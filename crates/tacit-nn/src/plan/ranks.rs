@@ -51,7 +51,7 @@ pub(crate) fn coarse(value: f32, dropped: u32) -> f32 {
 /// What a value is to the comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// Not a number of an input.
+    /// A value that is neither ranks nor differences of ranks.
     Plain,
     /// Made of no input: its numbers may be ranks or not.
     Constant,
@@ -131,7 +131,7 @@ impl Ranks {
         ))
     }
 
-    /// These bounds of values with `f` fraction bits, where those of ranks take their place.
+    /// The bounds of all values with `f` fraction bits: those given, but of ranks those of the bits that hold ranks.
     pub(super) fn bounds(&self, bounds: &[Bound], f: u32) -> Vec<Bound> {
         let of = |(&bound, &form): (&Bound, &Form)| {
             let bits = match form {

@@ -10,7 +10,7 @@ pub struct Truncated {
     pub layer: usize,
     /// The value.
     pub value: ValueId,
-    /// Its fraction bits just before.
+    /// The value's fraction bits just before the truncation.
     pub fraction_bits: u32,
 }
 

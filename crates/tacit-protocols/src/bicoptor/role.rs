@@ -162,7 +162,7 @@ impl PartyRole {
     }
 }
 
-/// The other holder.
+/// The number of the holder that is not this party: 1 of 0, 0 of 1.
 pub(super) fn other(party: &Party) -> usize {
     1 - party.id()
 }

@@ -30,7 +30,7 @@ pub enum Truncating {
 pub struct LargeErrors(Arc<AtomicU64>);
 
 impl LargeErrors {
-    /// Their number.
+    /// The number of truncations with the large error so far.
     pub fn count(&self) -> u64 {
         self.0.load(Relaxed)
     }

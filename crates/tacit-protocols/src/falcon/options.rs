@@ -9,9 +9,9 @@ use crate::machine::KeyBits;
 /// What a corrupt party may do without harm to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Security {
-    /// It follows the protocol and looks at what it sees.
+    /// A corrupt party follows the protocol and looks at what it sees.
     SemiHonest,
-    /// It does what it likes: the others notice and stop before anything is given out.
+    /// A corrupt party does what it likes: the others notice and stop before anything is given out.
     Malicious,
 }
 

@@ -28,7 +28,7 @@ pub struct Span {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arguments {
     pub format: Format,
-    /// Their fraction bits.
+    /// The arguments' fraction bits.
     pub fraction: u32,
     /// Bits that hold every one of them, its sign included.
     pub bits: u32,

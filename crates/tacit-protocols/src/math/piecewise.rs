@@ -20,7 +20,8 @@ const HALVES: std::ops::RangeInclusive<i32> = -2..=4;
 /// a constant where it begins.
 const NEAR: f64 = 0.25;
 const BEYOND: f64 = 0.03;
-/// And what it may have beyond a truncation's with all that is rounded, if the numbers are long.
+/// The error that a result may have beyond a truncation's with all that is rounded, if the numbers are long, in units
+/// of a number's coarseness.
 const ENOUGH: f64 = 0.45;
 
 /// What is to be approximated.

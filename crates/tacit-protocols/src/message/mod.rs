@@ -25,7 +25,7 @@ pub trait Length {
     /// What both ends know of it: how many elements, or how many rows and columns.
     type Len: Copy;
 
-    /// Its bytes.
+    /// The bytes of a message of this length.
     fn bytes(len: Self::Len) -> usize;
 }
 

@@ -14,7 +14,7 @@ use tacit_conformance::wire::held;
 use tacit_net::{LinkModel, NetError, Phase, memory};
 use zeroize::Zeroizing;
 
-/// So many elements of a stream that never changes: odd, so that the last byte is not full.
+/// Elements of a message here, from a stream that never changes: odd, so that the last byte is not full.
 const N: usize = 13;
 
 fn prg() -> Prg {

@@ -10,9 +10,9 @@ use crate::machine::{Call, CostModel, Handle};
 /// A part of a program, under the name that the meters show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its name.
+    /// The stage's name.
     pub name: String,
-    /// Its calls in order.
+    /// The stage's calls, in order.
     pub calls: Vec<Call>,
     /// The most elements that shares have in it at once, those from before it among them.
     pub held: u64,

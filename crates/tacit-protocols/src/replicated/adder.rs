@@ -32,7 +32,7 @@ struct Sign {
     half: Rss<BitRows>,
     /// Groups of bits: whether they generate a carry.
     g: Rss<BitRows>,
-    /// Whether they pass one on, but for the lowest group.
+    /// Groups of bits but for the lowest: whether they pass a carry on.
     p: Rss<BitRows>,
     /// This party's components of products under way.
     made: BitRows,

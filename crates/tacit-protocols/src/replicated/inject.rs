@@ -23,9 +23,9 @@ const AHEAD: usize = 33;
 /// The product of one block of elements on its way.
 #[derive(Default)]
 struct Block<R> {
-    /// At the left what it draws with the dealer.
+    /// What the left party draws with the dealer; empty at the others.
     summands: Vec<Buffer<R>>,
-    /// At the two others their components of the result.
+    /// The two other parties' components of the result.
     made: Rss<Buffer<R>>,
 }
 

@@ -26,11 +26,11 @@ const AHEAD: usize = 63;
 #[derive(Default)]
 struct Block<R: Ring> {
     x: Rss<Buffer<R>>,
-    /// At the left and the right a summand of the dealer's quotient.
+    /// A summand of the dealer's quotient, at the left and the right.
     quotient: Buffer<R>,
-    /// And one of its top bit, in the places above the quotient.
+    /// A summand of the quotient's top bit, at the left and the right, in the places above the quotient.
     carry: Buffer<R>,
-    /// And `v`, shifted.
+    /// The component of `x` that the dealer lacks, shifted by numbers of the seed it gave, at the left and the right.
     v: Buffer<R>,
     /// The components of the result, at the dealer without what it is returned.
     made: Rss<Buffer<R>>,

@@ -260,7 +260,7 @@ fn prediction(check: impl Fn(Program)) {
     });
 }
 
-/// That of a later request, the fourth.
+/// Checks the agreement of a later request, the fourth.
 fn request(check: impl Fn(Program)) {
     let settings = Settings::default();
     let terms = Terms::new(&settings, None, Order::default(), false).expect("valid");
@@ -275,7 +275,7 @@ fn request(check: impl Fn(Program)) {
     });
 }
 
-/// That of a training on the data of two owners.
+/// Checks the agreement of a training on the data of two owners.
 fn training(check: impl Fn(Program)) {
     let outputs = LayerSpec::Linear {
         outputs: 1,

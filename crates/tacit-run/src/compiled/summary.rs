@@ -10,7 +10,7 @@ use tacit_nn::plan::{Layer, PlannedInput};
 pub struct PlanSummary {
     /// Bits of the ring or field.
     pub ring: u32,
-    /// What it is called, such as `64-bit ring`.
+    /// The name of the numbers that the plan computes with, such as `64-bit ring`.
     pub numbers: String,
     /// Fraction bits of every value; where every tensor has its own, of the result.
     pub fraction_bits: u32,
@@ -46,7 +46,7 @@ pub struct PlanSummary {
 /// An input of a [`PlanSummary`].
 #[derive(Clone, Debug, Serialize)]
 pub struct InputSummary {
-    /// Its name, its shape and what its numbers are.
+    /// The input's name, its shape and what its numbers are.
     #[serde(flatten)]
     pub input: Input,
     /// The largest magnitude of its numbers.
@@ -58,9 +58,9 @@ pub struct InputSummary {
 /// A layer of a [`PlanSummary`].
 #[derive(Clone, Debug, Serialize)]
 pub struct LayerSummary {
-    /// Its name.
+    /// The layer's name.
     pub name: String,
-    /// Its operation.
+    /// The layer's operation.
     pub op: &'static str,
     /// The shape of one item of its output.
     pub shape: Vec<usize>,

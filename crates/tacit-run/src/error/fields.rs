@@ -77,7 +77,7 @@ impl Fields {
 }
 
 impl Error {
-    /// Its parts. An error that ended a run early has those of its cause.
+    /// The error's parts. An error that ended a run early has those of its cause.
     pub fn fields(&self) -> Fields {
         match self {
             Error::Net(error) => of_net(error),

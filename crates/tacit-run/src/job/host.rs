@@ -108,7 +108,7 @@ pub(crate) struct Demanded {
     pub curve: Arc<OnceLock<Curve>>,
 }
 
-/// So many sizes of batches are remembered.
+/// Sizes of batches that are remembered, at most.
 const SIZES: usize = 32;
 
 impl Demand {

@@ -116,7 +116,7 @@ impl Joined {
         self.answer(&asked, values.as_deref(), trace, observe)
     }
 
-    /// What it computes.
+    /// The plan of the model that the parties compute.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

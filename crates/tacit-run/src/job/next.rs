@@ -15,8 +15,8 @@ const OVER: &[u8] = b"over";
 const WAITS: &[u8] = b"waits";
 
 impl Joined {
-    /// At the data's owner: waits for the next request while telling the others that it is there; `None`
-    /// when there are no more.
+    /// Waits for the next request at the data's owner, while telling the others that it is there; `None` when there are
+    /// no more.
     pub fn calling<T>(&mut self, mut next: impl FnMut() -> Next<T>) -> Result<Option<T>, Error> {
         let mut told = Instant::now();
         loop {
@@ -42,14 +42,14 @@ impl Joined {
         error.tell(self.host.party());
     }
 
-    /// At the data's owner: tells the others that there is another request, or none.
+    /// Tells the others, at the data's owner, that there is another request, or none.
     pub fn call(&mut self, comes: bool) -> Result<(), Error> {
         let party = self.host.party();
         party.set_layer(STEP);
         Ok(tell(party, STEP, if comes { COMES } else { OVER })?)
     }
 
-    /// At the others: waits for the owner's word; whether there is another request.
+    /// Waits, at parties other than the data's owner, for its word: whether there is another request.
     pub fn called(&mut self) -> Result<bool, Error> {
         let owner = self.terms.roles.data_owner;
         let party = self.host.party();

@@ -25,7 +25,7 @@ pub(crate) struct Served<'a> {
     pub serving: Serving<'a>,
     /// Each request: how many items it has, and this party's share of them.
     pub requests: &'a [(usize, &'a [u8])],
-    /// So many times material for `ahead` items lies ready.
+    /// How many times material for `ahead` items lies ready.
     pub ready: usize,
 }
 

@@ -22,7 +22,7 @@ const PUBLIC_WEIGHT: u64 = 8;
 const OWNED_INPUT: u64 = 16;
 
 impl Memory {
-    /// That of processes whose parties hold so much.
+    /// The memory of processes whose parties hold `parties` bytes each beside what every process and party holds.
     pub(crate) fn of(parties: &[u64]) -> Self {
         Memory {
             parties: parties.iter().map(|own| PROCESS + PARTY + own).collect(),

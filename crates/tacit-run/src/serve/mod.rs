@@ -37,7 +37,7 @@ use queue::Queue;
 pub use queue::{Id, Refused};
 use standing::Standing;
 
-/// What those are told whose requests an error has ended.
+/// The refusal of all requests that `error` has ended; `ready` says whether the service was ready before.
 fn failed(error: &Error, ready: bool) -> Refused {
     let why = match blame::suspects(error, ready) {
         Some(_) => {
@@ -221,7 +221,7 @@ impl Service {
         self.drain();
     }
 
-    /// Whether it leaves before it has answered anybody in this life.
+    /// Whether the party leaves before it has answered anybody in this life.
     fn leaves_early(&self) -> bool {
         self.leaves() && !self.standing().was_ready
     }
@@ -230,7 +230,7 @@ impl Service {
         self.config.party.leave.load(Ordering::Relaxed)
     }
 
-    /// What it is doing, as JSON.
+    /// What the service is doing, as JSON.
     pub fn state(&self) -> String {
         self.standing().clone().to_json(&self.queue)
     }

@@ -71,9 +71,9 @@ pub(super) struct Waiting {
 pub(super) struct Ready {
     pub id: Id,
     pub items: usize,
-    /// Whether it was never proposed.
+    /// Whether the request was never proposed, and is of a client that does not stand behind.
     pub first: bool,
-    /// Whether it is refused if a party does not have it.
+    /// Whether the request is refused if a party does not have it.
     pub last: bool,
 }
 
@@ -100,7 +100,7 @@ enum Door {
 /// Why a number is not taken again.
 #[derive(Clone, Copy, Debug)]
 enum Barred {
-    /// It was used.
+    /// A request with this number was answered or refused.
     Used,
     /// The other parties have given up the request.
     GivenUp,
@@ -108,10 +108,10 @@ enum Barred {
 
 struct Inner {
     entries: HashMap<Id, Entry>,
-    /// Those that wait, the oldest first.
+    /// Numbers of the requests that wait, the oldest first.
     order: VecDeque<Id>,
     over: VecDeque<Id>,
-    /// Those whose answers are kept, the oldest first, and the bytes of these.
+    /// Numbers of the requests whose answers are kept, the oldest first; `kept` is the bytes of these.
     done: VecDeque<Id>,
     kept: usize,
     barred: HashMap<Id, Barred>,
@@ -246,7 +246,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Whether it takes requests.
+    /// Whether the queue takes requests.
     pub fn is_open(&self) -> bool {
         self.lock().door == Door::Open
     }
@@ -305,8 +305,8 @@ impl Queue {
         }
     }
 
-    /// Whether these make up a batch: each stands there once, and there are no more items than a batch has,
-    /// or one request.
+    /// Whether the proposed requests make up a batch: each stands there once, and there are no more items than a batch
+    /// has, or one request.
     pub fn fits(&self, proposed: impl Iterator<Item = (Id, usize)>) -> bool {
         let (mut ids, mut total) = (HashSet::new(), 0usize);
         let once = proposed.into_iter().all(|(id, items)| {

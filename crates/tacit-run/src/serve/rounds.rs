@@ -28,7 +28,7 @@ const OVER: &[u8] = b"over";
 const FILLS: &[u8] = b"fills";
 /// As `WAITS`, while other sessions have work.
 const WORKS: &[u8] = b"works";
-/// The others' answers to `WAITS` and `WORKS`.
+/// What the others answer the leader's `WAITS` and `WORKS`: that they stay, or leave.
 const STAYS: &[u8] = b"stays";
 const LEAVES: &[u8] = b"leaves";
 
@@ -70,9 +70,9 @@ pub(super) enum Round {
 struct Proposed {
     id: Id,
     items: usize,
-    /// Whether it was never proposed: its shares may be on their way.
+    /// Whether the request was never proposed: its shares may be on their way.
     first: bool,
-    /// Whether it is refused if a party does not have it.
+    /// Whether the request is refused if a party does not have it.
     last: bool,
 }
 
@@ -89,9 +89,9 @@ struct Proposal {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
-    /// It takes no more requests.
+    /// Whether the party takes no more requests.
     leaves: bool,
-    /// Of each request.
+    /// What the party has of each request of the batch, in their order.
     held: Vec<Held>,
 }
 
@@ -99,7 +99,7 @@ struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Held {
-    /// It has a share of so many items.
+    /// Whether the party has a share of as many items as were proposed.
     has: bool,
     /// The hashes of what another party holds, too, by the number of the part.
     hashes: Vec<(usize, String)>,

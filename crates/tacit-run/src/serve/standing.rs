@@ -108,7 +108,7 @@ impl Standing {
         self.rounds += u64::from(online.rounds + offline.rounds);
     }
 
-    /// All of it beside the queue's levels, as JSON.
+    /// The service's state and counters with the queue's levels, as JSON.
     pub fn to_json(&self, queue: &Queue) -> String {
         let (waiting, items, running, counts) = queue.levels();
         let count = |what| counts.get(what).copied().unwrap_or(0);

@@ -143,7 +143,7 @@ pub(super) struct ClientTable {
     pub name: String,
     #[serde(default)]
     pub key_sha256: Option<String>,
-    /// Its certificate of TLS.
+    /// File of the client's certificate of TLS.
     #[serde(default)]
     pub certificate: Option<PathBuf>,
     /// Whom its tokens are of, and which of the issuers signs them.
@@ -175,7 +175,7 @@ pub(super) struct ClientTable {
 pub(super) struct IssuerTable {
     pub issuer: String,
     pub audience: String,
-    /// Its public keys, as a JSON Web Key Set: a file, or where they are fetched by HTTPS.
+    /// The issuer's public keys, as a JSON Web Key Set: a file, or where they are fetched by HTTPS.
     pub keys: PathBuf,
     #[serde(default)]
     pub algorithms: Option<Vec<String>>,

@@ -34,9 +34,9 @@ pub fn operands(map: &Bilinear) -> f64 {
 /// The sizes of a call, by which its time is predicted.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// Its kind.
+    /// The call's kind.
     pub kind: CallKind,
-    /// Its elements.
+    /// Elements of the call.
     pub size: f64,
     /// Bytes of all of them, of all parties.
     pub bytes: f64,

@@ -33,7 +33,7 @@ trait System: SystemOptions {
         Ok(self)
     }
 
-    /// What it protects against between so many parties, in words.
+    /// What the system protects against between `parties` parties, in words.
     fn security(&self, parties: usize) -> String;
 
     /// How far its results may be from the floor.
@@ -83,7 +83,8 @@ macro_rules! systems {
             PROTOCOLS
         }
 
-        /// What they answer about signs: a plan that is made for none in particular asks all of them.
+        /// What all systems answer about signs, in their order: a plan that is made for none in particular asks all of
+        /// them.
         pub const SIGNS: &[Signs] = &[$($file::Options::PROTOCOL.signs),+];
 
         /// What is chosen of a protocol.
@@ -107,7 +108,7 @@ macro_rules! systems {
                 match self { $(Chosen::$System(options) => options.values(),)+ }
             }
 
-            /// What it protects against between so many parties, in words.
+            /// What the chosen system protects against between `parties` parties, in words.
             pub fn security(&self, parties: usize) -> String {
                 match self { $(Chosen::$System(options) => options.security(parties),)+ }
             }

@@ -10,9 +10,9 @@ use crate::{Error, Settings};
 /// An option of a protocol, as users are told of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OptionSpec {
-    /// Its key in config files; its argument and its flag are named alike.
+    /// The option's key in config files; its argument and its flag are named alike.
     pub key: &'static str,
-    /// What it does.
+    /// What the option does, in words for its users.
     pub help: String,
     /// The names of its values, the default first; none if it is a whole number.
     pub choices: Vec<&'static str>,
@@ -41,7 +41,7 @@ pub(crate) trait SystemOptions: Copy {
 
 /// The values that an option may have.
 pub(crate) trait Values<T> {
-    /// Their names, if they have any.
+    /// The names of the values, if they have any.
     fn names(&self) -> Vec<&'static str>;
 
     /// The value if none is given.

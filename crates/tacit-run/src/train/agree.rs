@@ -15,7 +15,7 @@ use crate::terms::Terms;
 pub(super) struct Part<'a> {
     pub owner: usize,
     pub items: usize,
-    /// At the owner.
+    /// The data themselves, at their owner alone.
     pub own: Option<Dataset<'a>>,
 }
 

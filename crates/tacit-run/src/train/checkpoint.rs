@@ -57,9 +57,9 @@ pub(super) struct Position {
 
 /// Why a file cannot be used.
 enum Fault {
-    /// It is not whole, or was not written under this key.
+    /// The file is not whole, or was not written under this key.
     Damaged(Error),
-    /// It is another's.
+    /// The file is another's: of another training.
     Foreign(Error),
 }
 

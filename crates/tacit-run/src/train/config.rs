@@ -20,7 +20,7 @@ pub struct TrainConfig {
     /// Who brings which data; of one organisation's, what it brings.
     #[serde(default)]
     pub data: Vec<DataTable>,
-    /// How it is trained.
+    /// How the network is trained: epochs, mini-batches, optimiser and the like.
     #[serde(default)]
     pub training: TrainOptions,
     /// On which protocol, as in a party's config.

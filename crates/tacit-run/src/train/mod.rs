@@ -43,7 +43,7 @@ pub struct Dataset<'a> {
     pub owner: usize,
     /// The items one after the other.
     pub x: &'a [f32],
-    /// Their targets one after the other.
+    /// The items' targets, one after the other.
     pub target: &'a [f32],
 }
 

@@ -20,7 +20,7 @@ pub struct Supplies {
     pub start: Start,
     /// What this party has to train on: its number, items and targets, set after set.
     pub train: Vec<(usize, Vec<f32>, Vec<f32>)>,
-    /// What it has to try the network on.
+    /// What this party has to try the network on: its number, items and targets, set after set.
     pub test: Vec<(usize, Vec<f32>, Vec<f32>)>,
 }
 

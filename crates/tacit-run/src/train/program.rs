@@ -79,7 +79,7 @@ pub(super) struct Job<'a> {
     pub options: &'a TrainOptions,
     pub training: Training<'a>,
     pub parts: Parts<'a>,
-    /// At the receiver: what the training starts from, if not from random weights.
+    /// What the training starts from, at the receiver, if not from random weights.
     pub start: Option<&'a [Vec<f32>]>,
     /// Who learns the weights.
     pub receiver: usize,
@@ -87,9 +87,9 @@ pub(super) struct Job<'a> {
     observe: Observer<'a>,
 }
 
-/// What it ends with.
+/// What a party's part of a training ends with.
 pub(super) struct Outcome {
-    /// At the receiver.
+    /// The trained parameters, at the receiver alone.
     parameters: Option<Vec<Vec<f32>>>,
     totals: Vec<Totals>,
     /// Mini-batches of this run.

@@ -17,7 +17,7 @@ pub struct TrainReport {
     pub tacit: String,
     /// The protocol's name.
     pub protocol: String,
-    /// What it protects against.
+    /// What the protocol protects against.
     pub security: String,
     /// The number of parties.
     pub parties: usize,
@@ -72,7 +72,7 @@ pub struct Resumed {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpochReport {
-    /// Its number, from 1.
+    /// The epoch's number, from 1.
     pub epoch: usize,
     /// Wall time at this party, or at the network's owner; evaluation included.
     pub seconds: f64,

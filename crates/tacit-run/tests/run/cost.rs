@@ -132,7 +132,8 @@ fn clear_text_costs_what_it_declares() {
     }
 }
 
-/// So many items that layers take some after the others, each with its portion of material.
+/// Material made in portions costs what it declares, with so many items that layers take some after the others, each
+/// with its portion of material.
 #[test]
 fn what_is_made_in_portions_costs_what_it_declares() {
     const ITEMS: usize = 2000;

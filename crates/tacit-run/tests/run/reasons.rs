@@ -134,7 +134,7 @@ fn a_port_that_is_taken_is_told_by_those_who_can_be_reached() {
     );
 }
 
-/// The others name the party, whether it tells them or another one does.
+/// Asserts that every party but `party` names it, whether it tells them or another one does.
 fn all_name(errors: &[String], party: usize, whys: &[&str]) {
     for (other, error) in errors.iter().enumerate().filter(|(p, _)| *p != party) {
         let named = error.starts_with(&format!("party {party} "))

@@ -76,8 +76,8 @@ fn every_party_records_what_was_given_out() {
     );
 }
 
-/// It has the answers of its first batch and leaves, again and again: the error of everyone else says
-/// what it has, and so do their reports and a line for each of its runs.
+/// A data's owner has the answers of its first batch and leaves, again and again: the error of everyone else says what
+/// it has, and so do their reports and a line for each of its runs.
 #[test]
 fn a_data_owner_that_leaves_after_a_batch_leaves_a_trace() {
     let (_folder, configs) = many("leaving", 5, InitOptions::default(), 3);
@@ -122,7 +122,7 @@ fn a_party_that_cannot_keep_its_record_does_not_run() {
     assert!(error.contains("record of its runs"), "{error}");
 }
 
-/// Also a run that never began leaves a line, with the reason.
+/// Even a run that never began leaves a line, with the reason.
 #[test]
 fn a_run_that_ends_while_the_parties_connect_is_recorded() {
     let (_folder, configs) = many("unmet", 5, InitOptions::default(), 3);

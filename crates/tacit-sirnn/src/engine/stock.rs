@@ -105,7 +105,7 @@ impl Outgoing {
         take(step, (self.blocks.len(), &mut self.at), n)
     }
 
-    /// Their numbers, and the blocks.
+    /// The numbers of the OTs taken, and their blocks.
     pub fn get(&self, taken: Taken) -> (Transfers, &[Block]) {
         let blocks = &self.blocks[taken.start..taken.start + taken.n];
         (
@@ -164,7 +164,7 @@ impl Incoming {
         self.choices(taken.start, taken.n)
     }
 
-    /// Their numbers, and the blocks.
+    /// The numbers of the OTs taken, and their blocks.
     pub fn get(&self, taken: Taken) -> (Transfers, &[Block]) {
         let blocks = &self.blocks[taken.start..taken.start + taken.n];
         (
@@ -203,7 +203,7 @@ pub(super) mod recorder {
         static SEEN: RefCell<Vec<(Transfers, usize)>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// So many transfers from the first on are hashed.
+    /// Notes that this thread hashes `n` transfers from `of` on.
     pub fn record(of: Transfers, n: usize) {
         SEEN.with_borrow_mut(|seen| seen.push((of, n)));
     }

@@ -9,7 +9,7 @@
 pub(super) struct Number {
     /// The width.
     pub bits: u32,
-    /// Below `2^bits`.
+    /// The number's value, below `2^bits`.
     pub value: u64,
 }
 

@@ -22,8 +22,8 @@ pub struct Normalise {
     shift: u32,
     /// The width of their sum.
     sum_bits: u32,
-    /// Its inverse root has as many fraction bits more than the result as a number has bits before
-    /// its point, as far as roots go: so a product's error is no larger than the root's.
+    /// The inverse root of the sum of squares, with as many fraction bits more than the result as a number has bits
+    /// before its point, as far as roots go: so a product's error is no larger than the root's.
     root: SquareRoot,
     /// What the products lose.
     back: u32,

@@ -55,7 +55,7 @@ impl Sirnn {
         Tensor::new(x.bits, vec::low_bits(&sum, x.bits))
     }
 
-    /// Local.
+    /// Adds a bias, if there is one, to the product of `map`. Local.
     pub(super) fn with_bias(
         &self,
         product: Tensor,

@@ -196,7 +196,7 @@ impl Machine for Sirnn {
         Ok(())
     }
 
-    /// Local: the owner keeps the values.
+    /// Shares the owner's `n` values: the owner keeps them and the other party's summand is 0. Local.
     fn input(&mut self, owner: usize, n: usize, values: Option<&[i64]>) -> Result<Tensor, Error> {
         if owner >= PARTIES || values.is_some_and(|v| v.len() != n) {
             return Err(Error::Invalid(format!(

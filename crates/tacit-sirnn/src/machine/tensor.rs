@@ -9,7 +9,7 @@ use crate::Shared;
 pub struct Tensor {
     /// The width of every number.
     pub(super) bits: u32,
-    /// Below `2^bits`.
+    /// This party's summand of every number, below `2^bits`.
     pub(super) summand: Vec<u64>,
     /// The party that knows the values, if they are weights; the other's summand is 0.
     pub(super) owner: Option<usize>,

@@ -264,7 +264,7 @@ pub fn source(party: &mut Party, kind: OtExtension) -> Result<Box<dyn RandomOt>,
     source.inspect_err(|error| error.end_set_up(party))
 }
 
-/// The other of two parties.
+/// The number of the party that is not this one.
 fn peer_of(party: &Party) -> usize {
     1 - party.id()
 }

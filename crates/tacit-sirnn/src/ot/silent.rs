@@ -91,7 +91,7 @@ impl Set {
         self.shape().leaves()
     }
 
-    /// Below this many OTs an iteration is not worth its time: half of what it makes.
+    /// Half of the OTs that an iteration makes: for fewer it is not worth its time.
     fn worth(&self) -> usize {
         self.makes() / 2
     }

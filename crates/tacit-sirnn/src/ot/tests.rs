@@ -27,7 +27,7 @@ struct End {
     extensions: Vec<Made>,
 }
 
-/// So many correlated OTs of each party.
+/// Demands of correlated OTs alone, `sizes[i]` of each party.
 fn cots(sizes: &[[usize; 2]]) -> Vec<[Demand; 2]> {
     sizes.iter().map(|sizes| sizes.map(Demand::cots)).collect()
 }

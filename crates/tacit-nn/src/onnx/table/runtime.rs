@@ -3,7 +3,7 @@
 use super::Holds::{Float, Floats, Int, Ints, Text};
 use super::{Attribute, MANY, NOW, Operation, op};
 
-/// Their domain.
+/// The domain of ONNX Runtime's own operations.
 pub(in crate::onnx) const RUNTIME: &str = "com.microsoft";
 
 const EPSILON: &[Attribute] = &[("epsilon", Float, 0, NOW)];

@@ -56,7 +56,7 @@ impl Post {
 /// The classes of a node.
 pub(super) struct Labels {
     pub count: usize,
-    /// What they are called, unless that is their numbers from 0 on.
+    /// The names of the classes, unless those are their numbers from 0 on.
     names: Option<Classes>,
 }
 

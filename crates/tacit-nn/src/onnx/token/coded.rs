@@ -9,7 +9,7 @@ use crate::onnx::compose::Composer;
 use crate::onnx::which;
 
 impl Given {
-    /// Whether they are categories of an input of numbers.
+    /// Whether the numbers are categories of an input of numbers.
     pub(super) fn is_coded(&self, builder: &Builder) -> bool {
         let input = &builder.inputs[self.input];
         let mut places = self.absolute(builder).into_iter();

@@ -14,7 +14,7 @@ fn factors() -> Graph {
     graph(&[2], vec![node(Op::Affine(affine), &[0], &[2])])
 }
 
-/// Its numbers, as a plan has them with so many fraction bits, and factors of others.
+/// A candidate whose own numbers have `bits` fraction bits, as a plan has them, and factors of others `weights`.
 fn candidate(bits: u32, weights: u32, doubts: usize) -> Candidate<()> {
     Candidate {
         bits,

@@ -6,7 +6,7 @@ use crate::graph::{Output, len};
 
 /// How much less than the whole output a column deviates that is looked at by itself.
 const LESS: f64 = 64.0;
-/// So many columns of an output are looked at by themselves, at most: those that deviate least.
+/// The most columns of an output that are looked at by themselves: those that deviate least.
 const MOST: usize = 32;
 
 /// The elements of an item whose place along one of its axes is this.
@@ -18,7 +18,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Its elements of the items of an output.
+    /// The column's elements of all items, from `values` of an output, item after item.
     pub(super) fn of(self, values: &[f32]) -> Vec<f32> {
         let Column { size, inner, at } = self;
         let runs = values.chunks(inner).skip(at).step_by(size);

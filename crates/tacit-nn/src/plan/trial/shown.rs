@@ -14,7 +14,7 @@ use crate::graph::{Graph, Output, Tail, ValueId};
 use crate::reference::{NONE, Ranges, joined};
 use crate::tail;
 
-/// So many values are tried one by one.
+/// The most values that are tried one by one.
 const ONE_BY_ONE: usize = 32;
 
 /// What a trial shows.
@@ -31,8 +31,8 @@ pub(in crate::plan) struct Tried<'a> {
 }
 
 impl<'a> Tried<'a> {
-    /// What these cases show, and of each output its small columns by themselves. `looks` say how many of the first
-    /// items, and whether they are samples; `errors` are those of the first look.
+    /// Tries the cases: what they show, and of each output its small columns by themselves. `looks` say how many of the
+    /// first items, and whether they are samples; `errors` are those of the first look.
     pub(super) fn new(
         graph: &'a Graph,
         rounding: &Rounding,
@@ -105,7 +105,7 @@ pub(super) struct Sight<'a> {
     pub(super) output: &'a Output,
     /// After these steps of the receiver's.
     pub(super) tail: &'a [Tail],
-    /// Whether these are samples.
+    /// Whether the items are samples.
     pub(super) samples: bool,
     /// In this column alone, if it is looked at by itself.
     pub(super) column: Option<Column>,
@@ -123,7 +123,7 @@ impl Sight<'_> {
         }
     }
 
-    /// Whether these are scores of samples, as they are opened.
+    /// Whether scores of samples are seen as they are opened, so that labels can be read off them.
     fn has_labels(&self) -> bool {
         self.samples && self.tail.is_empty() && self.column.is_none()
     }
@@ -143,7 +143,7 @@ pub(in crate::plan) struct Shown<'a> {
     /// The manner of rounding that makes it.
     manner: Manner,
     cases: &'a Cases,
-    /// Where it is seen.
+    /// Which items, output and column the error is seen in.
     pub(super) sight: Sight<'a>,
     pub error: f64,
     pub spread: Spread,
@@ -159,7 +159,7 @@ impl Shown<'_> {
         self.spread.share(self.error)
     }
 
-    /// Whether it is one of a column that is looked at by itself.
+    /// Whether the error is one of a column that is looked at by itself.
     pub(in crate::plan) fn is_of_a_column(&self) -> bool {
         self.sight.column.is_some()
     }

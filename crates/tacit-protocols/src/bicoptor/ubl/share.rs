@@ -27,7 +27,7 @@ pub struct Share<R> {
 
 /// A reusable operand: a `w` that was opened to the holders under a mask that the assistant knows.
 pub(super) struct Reusable<R> {
-    /// Its number.
+    /// The operand's number, from 0.
     pub id: usize,
     /// `w - b` at the holders, `b` at the assistant.
     pub known: Buffer<R>,

@@ -33,7 +33,7 @@ impl<'a, R: Ring> Waiting<'a, R> {
         }
     }
 
-    /// Those of the paper's comparison are verified before its root is opened.
+    /// Notes `n` signs as unverified; those of the paper's comparison are verified before its root is opened.
     fn signs(&mut self, n: usize, keys: KeyBits) {
         if self.options.comparison == Comparison::Falcon {
             self.dirty = true;
@@ -53,7 +53,7 @@ impl<'a, R: Ring> Waiting<'a, R> {
         self.elements += 3 * n;
     }
 
-    /// Those by masks open what nobody need verify first.
+    /// Notes `n` truncations as unverified; those by masks open what nobody need verify first.
     fn quotients(&mut self, n: usize, trunc: u32) {
         if trunc == 0 {
             return;

@@ -98,7 +98,7 @@ impl Generators {
         }
     }
 
-    /// Whether they are those of a party that counts.
+    /// Whether the generators are those of a party that only counts.
     pub fn counts(&self) -> bool {
         self.left_coins.counts()
     }

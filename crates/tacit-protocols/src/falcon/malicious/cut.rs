@@ -18,7 +18,7 @@ use crate::replicated::Rss;
 /// Entries of a vector that are computed at a time.
 const STRIP: usize = 1024;
 
-/// Such a product and its coins.
+/// A product whose inner dimension is cut into `radix` blocks, and its coins.
 pub(super) struct Cut<R> {
     radix: usize,
     coins: Coins,

@@ -60,7 +60,7 @@ pub(super) struct Join<K> {
     pub radix: usize,
     /// A verifier's share.
     pub claim: K,
-    /// Those whose inner dimension is cut.
+    /// The products whose inner dimension is cut.
     long: Vec<Box<dyn Long<K>>>,
 }
 

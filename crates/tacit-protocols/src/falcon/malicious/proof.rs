@@ -90,7 +90,7 @@ pub(super) struct Sources {
 
 /// The vectors of the gates until they are written out.
 enum Gated<K: Extension> {
-    /// There are none, or none any more.
+    /// No gates are there, or none any more.
     Nothing,
     /// Over the base, before the first fold.
     Blocks(Theta<K>),

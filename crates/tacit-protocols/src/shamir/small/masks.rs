@@ -34,7 +34,7 @@ pub(in super::super) struct MaskCounts {
 }
 
 impl MaskCounts {
-    /// These counts rounded up, so that no circuit's columns begin or end within a word of bits.
+    /// Counts rounded up to whole words, so that no circuit's columns begin or end within a word of bits.
     fn whole_words(self) -> MaskCounts {
         MaskCounts {
             signs: self.signs.next_multiple_of(64),

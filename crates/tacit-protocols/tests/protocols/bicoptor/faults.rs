@@ -15,7 +15,7 @@ use tacit_protocols::falcon::Truncation;
 use tacit_protocols::machine::Erased;
 use tacit_protocols::machine::{Audience, Bilinear, Call, KeyBits, Machine, Operand};
 
-/// Its entries by [`KEYS`] and its bits do not fill their last byte.
+/// Elements of every call: entries by [`KEYS`] of so many, and their bits, do not fill their last byte.
 const N: usize = 601;
 const KEYS: KeyBits = KeyBits::of(3, 7);
 const ENTRIES: &str = "bicoptor drelu: masked entries";

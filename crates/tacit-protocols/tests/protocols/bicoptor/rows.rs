@@ -11,7 +11,7 @@ pub struct Row {
     pub name: String,
     pub kinds: usize,
     pub values: Vec<u8>,
-    /// Whether it is counted in threes, too.
+    /// Whether the row is counted in threes, too.
     key: bool,
 }
 

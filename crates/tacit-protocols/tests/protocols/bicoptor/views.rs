@@ -32,7 +32,7 @@ pub enum Program {
     Square,
     Product,
     Reused,
-    /// Not a protocol: opens the value.
+    /// No step of a protocol: opens the value.
     Leak,
 }
 

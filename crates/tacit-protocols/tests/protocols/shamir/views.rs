@@ -36,7 +36,7 @@ pub type Program = fn(&mut Erased, &Handle) -> Result<(), Error>;
 /// Messages: step and bytes, in the order in which one party sent them to another; pieces of openings over the
 /// large field are put together.
 pub type Sent = BTreeMap<(usize, usize), Vec<(&'static str, Vec<u8>)>>;
-/// Those of the large field.
+/// Messages as [`Sent`] has them, but those of the large field, by elements.
 type SentElements = BTreeMap<(usize, usize), Vec<(&'static str, Vec<F5>)>>;
 
 /// One opened row: what it is, its elements.

@@ -25,7 +25,7 @@ const MOST: u32 = 64;
 /// What is known of a client.
 #[derive(Default)]
 pub(super) struct Account {
-    /// When it last had a place in a batch: the number of that place.
+    /// Number of the last place in a batch that the client had.
     turn: u64,
     /// Requests that others lacked, less those that were answered since.
     lacking: u32,
@@ -91,8 +91,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Those that make up the next batch: first what was never proposed, of clients that do not stand
-    /// behind.
+    /// The requests that make up the next batch: first what was never proposed, of clients that do not stand behind.
     pub fn ready(&self, limits: &Limits, grace: Duration) -> Vec<Ready> {
         let now = Instant::now();
         let mut found: Vec<Ready> = Vec::new();
@@ -148,7 +147,7 @@ impl Inner {
         }
     }
 
-    /// Those that wait, the oldest first.
+    /// The requests that wait, the oldest first.
     fn waiting(&self) -> impl Iterator<Item = (&Id, &Waiting)> {
         let waiting = |id| match self.entries.get(id) {
             Some(Entry::Waiting(waiting)) => Some((id, waiting)),

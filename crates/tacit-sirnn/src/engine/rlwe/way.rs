@@ -24,7 +24,7 @@ pub(crate) struct Encrypted {
     pub size: u64,
 }
 
-/// How it is computed: both parties find the same.
+/// How a product of encrypted numbers is computed: both parties find the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     pub(super) sizes: Sizes,

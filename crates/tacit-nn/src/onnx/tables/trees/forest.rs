@@ -33,9 +33,9 @@ impl fmt::Display for Place {
 pub(super) struct Branch {
     pub place: Place,
     pub feature: i64,
-    /// Its bit is the sum of these, less 1 for every pair of them.
+    /// Comparisons whose sum, less 1 for every pair of them, is the branch's bit.
     pub comparisons: Vec<Comparison>,
-    /// Where it leads if its bit is 1, and if it is 0.
+    /// Where the branch leads if its bit is 1, and if it is 0.
     pub leads: [Child; 2],
 }
 

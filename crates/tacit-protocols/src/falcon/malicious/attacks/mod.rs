@@ -83,9 +83,9 @@ fn machine<R: Ring>(party: Party, without: Option<Defence>) -> Result<Falcon<R>,
 
 /// How a run with a cheater ended at the honest parties.
 struct Ended {
-    /// One of them was given a wrong answer, or the cheater an undeserved one.
+    /// Whether an honest party was given a wrong answer, or the cheater an undeserved one.
     broken: bool,
-    /// One of them ended with an error.
+    /// Whether an honest party ended with an error.
     noticed: bool,
 }
 

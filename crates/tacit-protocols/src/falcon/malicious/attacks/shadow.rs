@@ -60,7 +60,7 @@ pub(super) struct Correction {
     pub fold: usize,
     /// The dealt coefficient that it changes, modulo those that a proof has.
     pub place: usize,
-    /// Whether it knows the fold's coin; else it guesses the point, and takes lambda for 1.
+    /// Whether the cheater knows the fold's coin; else it guesses the point, and takes lambda for 1.
     pub knows: bool,
 }
 

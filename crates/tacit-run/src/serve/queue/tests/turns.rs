@@ -13,7 +13,7 @@ fn ask(queue: &Queue, client: &str, id: u8) -> Result<(), Refused> {
     queue.submit(client, [id; 16], 1, vec![id])
 }
 
-/// Another party never has what this client sends here.
+/// Sends requests of a client that another party never has, and gives them up.
 fn lacks(queue: &Queue, client: &str, ids: std::ops::Range<u8>) {
     for id in ids {
         assert_eq!(ask(queue, client, id), Ok(()));
