@@ -7,7 +7,7 @@ use tacit_algebra::ot::{
 };
 use tacit_algebra::{Bits, Prg};
 
-/// Transfers.
+/// Oblivious transfers that a bench computes at a time.
 const N: usize = 1 << 14;
 
 fn main() {

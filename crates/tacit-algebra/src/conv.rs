@@ -10,7 +10,7 @@ use crate::patches::Patches;
 /// The shape of a convolution; images are NCHW, weights OIHW with `channels / groups` inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conv2d {
-    /// Images.
+    /// Images of a batch.
     pub batch: usize,
     /// Channels of an image.
     pub channels: usize,

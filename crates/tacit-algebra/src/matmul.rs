@@ -18,7 +18,7 @@ pub struct MatMul {
 /// The shape of as many products of matrices of one shape, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BatchMatMul {
-    /// How many products.
+    /// How many products are computed.
     pub batch: usize,
     /// The shape of each.
     pub each: MatMul,

@@ -31,7 +31,7 @@ impl Sizes for BitRows {
 }
 
 impl BitRows {
-    /// A size alone.
+    /// Rows of a size alone, without bits, for parties that count.
     pub fn counted(rows: usize, cols: usize) -> Self {
         BitRows {
             rows,
@@ -50,7 +50,7 @@ impl BitRows {
         counted
     }
 
-    /// All zero.
+    /// Rows of bits that are all zero.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         let words_per_row = words_for(cols);
         BitRows {

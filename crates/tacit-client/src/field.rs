@@ -7,7 +7,7 @@ pub fn width(bits: u32) -> usize {
     bits.div_ceil(32) as usize * 4
 }
 
-/// The order.
+/// The order of the field, `2^bits - 1`, a prime for 31 and 61.
 pub fn order(bits: u32) -> u64 {
     (1 << bits) - 1
 }

@@ -61,7 +61,7 @@ pub enum Scheme {
     },
     /// Values at `i + 1` of a polynomial over the integers modulo `2^bits - 1`, a prime (Liu et al.).
     Shamir {
-        /// 31 or 61.
+        /// Bits of the field's order: 31 or 61.
         bits: u32,
         /// How many parties there are.
         parties: usize,
@@ -92,7 +92,7 @@ pub enum Refusal {
         "party {party} gave an answer of {got} bytes where {expected} were expected; ask again, and if it happens again tell that party"
     )]
     Length {
-        /// The party.
+        /// The party that gave the answer, from 0.
         party: usize,
         /// The bytes that it gave.
         got: usize,
@@ -120,7 +120,7 @@ pub enum Refusal {
         "the answer names class {class} of {classes}: a value was beyond the plan's range, or a party did not follow the protocol"
     )]
     Class {
-        /// What was opened.
+        /// The number that was opened in place of a class.
         class: i64,
         /// How many classes there are.
         classes: usize,
@@ -128,9 +128,9 @@ pub enum Refusal {
     /// Answers of fewer or more parties than there are.
     #[error("there are {expected} parties, and {got} answers")]
     Parties {
-        /// Answers.
+        /// How many answers came.
         got: usize,
-        /// Parties.
+        /// How many parties there are.
         expected: usize,
     },
 }

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// and the operation runs along `size`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
-    /// The function.
+    /// The function that the receiver computes along `size`.
     pub function: TailFunction,
-    /// The product of the axes before.
+    /// The product of the axes before the one that the operation runs along.
     pub outer: usize,
-    /// The axis.
+    /// The length of the axis that the operation runs along.
     pub size: usize,
-    /// The product of the axes after.
+    /// The product of the axes after the one that the operation runs along.
     pub inner: usize,
 }
 

@@ -31,16 +31,16 @@ pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A protocol over a ring or field between some parties: what checks run on.
 pub trait Subject: Sync {
-    /// What a failure calls it.
+    /// The protocol's name in messages of failures.
     fn name(&self) -> String;
-    /// How many.
+    /// How many parties run the protocol.
     fn parties(&self) -> usize;
     /// Values are residues modulo this number.
     fn modulus(&self) -> i128;
     /// The least and the greatest error of a truncation against the floor: with a least below 0 also exact
     /// quotients are rounded by chance.
     fn rounding(&self) -> (i64, i64);
-    /// A party's end.
+    /// The machine at a party's end of the links.
     fn machine(&self, party: Party) -> Result<Erased<'_>, Error>;
     /// Bits of a value.
     fn bits(&self) -> u32 {

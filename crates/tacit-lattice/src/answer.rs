@@ -25,9 +25,9 @@ pub struct Answer {
 /// The widths of an answer's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widths {
-    /// Of the first half.
+    /// The width of the first half's numbers.
     pub a: u32,
-    /// Of the second.
+    /// The width of the second half's numbers.
     pub b: u32,
 }
 
@@ -76,7 +76,7 @@ impl Answer {
         }
     }
 
-    /// The numbers.
+    /// The numbers that the answer encrypts at the places `at`, modulo `2^bits`.
     pub fn open(
         &self,
         basis: &Basis,

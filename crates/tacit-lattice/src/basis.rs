@@ -113,14 +113,14 @@ impl Basis {
         self.ntts[i].modulus()
     }
 
-    /// Coefficients to values.
+    /// Transforms the coefficients of a polynomial to values, modulo each prime, in place.
     pub fn forward(&self, poly: &mut Poly) {
         for (ntt, limb) in self.ntts.iter().zip(poly.limbs_mut()) {
             ntt.forward(limb);
         }
     }
 
-    /// Values to coefficients.
+    /// Transforms the values of a polynomial to coefficients, modulo each prime, in place.
     pub fn backward(&self, poly: &mut Poly) {
         for (ntt, limb) in self.ntts.iter().zip(poly.limbs_mut()) {
             ntt.backward(limb);

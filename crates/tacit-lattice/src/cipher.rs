@@ -75,7 +75,7 @@ impl Ciphertext {
         Ciphertext { a, b }
     }
 
-    /// Adds the other.
+    /// Adds another ciphertext, so that this one encrypts the sum.
     pub(crate) fn add(&mut self, basis: &Basis, other: &Ciphertext) {
         basis.add(&mut self.a, &other.a);
         basis.add(&mut self.b, &other.b);
@@ -108,7 +108,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// An empty sum.
+    /// A sum of no products yet.
     pub fn new(basis: &Basis) -> Self {
         let zero = || Poly::zero(basis.degree(), basis.primes());
         Sums {

@@ -46,7 +46,7 @@ pub(crate) fn image<T: Copy>(x: &[T], power: usize, to: &mut [T], negate: impl F
 }
 
 impl Secret {
-    /// A new secret.
+    /// A new secret with coefficients -1, 0 and 1, drawn from `prg`.
     pub fn new(basis: &Basis, prg: &mut Prg) -> Self {
         let coefficients = sample::ternary(prg, basis.degree());
         let mut values = basis.whole(&coefficients, basis.ntts().len());

@@ -38,7 +38,7 @@ impl Modulus {
         }
     }
 
-    /// The prime.
+    /// The prime itself.
     pub fn value(&self) -> u64 {
         self.p
     }

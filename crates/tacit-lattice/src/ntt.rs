@@ -93,7 +93,7 @@ impl Ntt {
         }
     }
 
-    /// The prime.
+    /// The prime that the transform is modulo.
     pub fn modulus(&self) -> &Modulus {
         &self.modulus
     }
@@ -206,7 +206,7 @@ pub fn sub(modulus: &Modulus, x: &mut [u64], y: &[u64]) {
     }
 }
 
-/// What transforms.
+/// The units of a processor that compute a transform.
 enum Unit {
     Portable,
     #[cfg(target_arch = "x86_64")]

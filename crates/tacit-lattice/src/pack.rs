@@ -19,7 +19,7 @@ pub struct Packing<'a> {
     pub basis: &'a Basis,
     /// The keys of the automorphisms.
     pub keys: &'a Evaluation,
-    /// Levels of packing.
+    /// Levels of packing: up to `2^levels` ciphertexts become one.
     pub levels: u32,
     /// How many ciphertexts there are in a row.
     pub count: usize,

@@ -64,7 +64,7 @@ pub struct Need {
     pub bits: u32,
     /// What the answers are sums of.
     pub terms: Terms,
-    /// Levels of packing.
+    /// Levels of packing: up to `2^levels` ciphertexts become one.
     pub levels: u32,
     /// Coefficients that are opened.
     pub opened: usize,
@@ -116,7 +116,7 @@ impl Parameters {
         SETS[set]
     }
 
-    /// Coefficients.
+    /// Coefficients of a polynomial.
     pub fn degree(&self) -> usize {
         self.degree
     }

@@ -14,7 +14,7 @@ pub struct LinkModel {
 }
 
 impl LinkModel {
-    /// No emulation.
+    /// The model that emulates nothing: no latency, no limit of the rate.
     pub const LOCAL: LinkModel = LinkModel {
         rtt: Duration::ZERO,
         rate: None,

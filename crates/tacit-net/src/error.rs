@@ -58,13 +58,13 @@ pub enum NetError {
         place(step, layer)
     )]
     Frame {
-        /// The peer.
+        /// The peer that sent the frame.
         party: usize,
         /// The step that was expected.
         step: &'static str,
         /// The layer that this party was in.
         layer: String,
-        /// What was wrong with it.
+        /// What was wrong with the frame.
         fault: FrameFault,
     },
     /// A peer is at another step of the protocol.
@@ -73,7 +73,7 @@ pub enum NetError {
         place(ours, layer)
     )]
     Step {
-        /// The peer.
+        /// The peer that is at another step.
         party: usize,
         /// The step that was expected.
         ours: &'static str,
@@ -88,7 +88,7 @@ pub enum NetError {
         place(step, layer)
     )]
     Length {
-        /// The peer.
+        /// The peer that sent the bytes.
         party: usize,
         /// The step of the protocol.
         step: &'static str,
@@ -104,9 +104,9 @@ pub enum NetError {
     Disagreement {
         /// The name of the item.
         item: String,
-        /// This party.
+        /// This party's number.
         us: usize,
-        /// The peer.
+        /// The number of the party that differs.
         party: usize,
         /// The value at this party.
         ours: String,
@@ -118,7 +118,7 @@ pub enum NetError {
     /// A setting that cannot be used.
     #[error("{what}: {why}")]
     Invalid {
-        /// The setting.
+        /// The setting that cannot be used, by its name.
         what: String,
         /// Why the setting cannot be used and what could.
         why: String,
@@ -126,7 +126,7 @@ pub enum NetError {
     /// A file that cannot be read or written.
     #[error("{path}: {why}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// What happened and what to do.
         why: String,
@@ -136,9 +136,9 @@ pub enum NetError {
         "cannot listen at {address}: {why}; choose another port or address, or stop the program that uses it"
     )]
     Listen {
-        /// The address.
+        /// The address at which the party was to listen.
         address: String,
-        /// The system's words.
+        /// The operating system's words.
         why: String,
     },
     /// A peer did not come within the time for connecting.
@@ -148,7 +148,7 @@ pub enum NetError {
         last.as_ref().map(|l| format!(" (last seen: {l})")).unwrap_or_default()
     )]
     Absent {
-        /// The peer.
+        /// The number of the peer that did not come.
         party: usize,
         /// The peer's name.
         name: String,
@@ -192,7 +192,7 @@ pub enum NetError {
     /// A peer refused this party.
     #[error("party {party} ({name}) at {address} refused this party: {why}")]
     RefusedByPeer {
-        /// The peer.
+        /// The number of the peer that refused this party.
         party: usize,
         /// The peer's name.
         name: String,
@@ -301,7 +301,7 @@ pub enum FrameFault {
         crate::frame::MAX_PAYLOAD
     )]
     Oversized {
-        /// The announced length.
+        /// The length in bytes that the frame announces.
         len: u32,
     },
     /// The link ended within the frame.

@@ -11,7 +11,7 @@ pub enum Phase {
     Setup,
     /// Making correlated randomness, before any data.
     Offline,
-    /// Computing on data.
+    /// Computing on data, with the material made before.
     Online,
 }
 

@@ -50,13 +50,13 @@ fn in_threads(parties: Vec<Party>, program: &(dyn Fn(usize, Party) + Sync)) {
 
 /// One message on its way.
 pub struct Envelope<'a> {
-    /// The sender.
+    /// The number of the party that sends the message.
     pub from: usize,
-    /// The receiver.
+    /// The number of the party that the message is for.
     pub to: usize,
-    /// The step.
+    /// The step of the protocol that the message is of.
     pub step: &'static str,
-    /// The bytes; what the receiver gets if they are changed.
+    /// The message's bytes; what the receiver gets if they are changed.
     pub payload: &'a mut Vec<u8>,
 }
 
@@ -150,11 +150,11 @@ impl Outbound for Tapped {
 /// A message that a party received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The sender.
+    /// The number of the party that sent the message.
     pub from: usize,
-    /// The step.
+    /// The step of the protocol that the message is of.
     pub step: &'static str,
-    /// The bytes.
+    /// The message's bytes.
     pub payload: Vec<u8>,
 }
 

@@ -10,17 +10,17 @@ pub enum EncodeError {
     /// The input has another shape than the model.
     #[error("the input has the shape {found:?}; the model takes {wanted}")]
     Shape {
-        /// The shape given.
+        /// The shape that was given.
         found: Vec<usize>,
-        /// The shape needed.
+        /// The shape that the model takes, in words.
         wanted: String,
     },
     /// The input's shape and its numbers disagree.
     #[error("the input has {found} numbers, its shape needs {wanted}")]
     Length {
-        /// The numbers given.
+        /// How many numbers were given.
         found: usize,
-        /// The numbers needed.
+        /// How many numbers the shape needs.
         wanted: usize,
     },
     /// A value that is NaN, infinite, or beyond the plan's range.
@@ -28,13 +28,13 @@ pub enum EncodeError {
         "item {item}, position {position:?}, of {input} is {value}; the plan takes finite values up to {limit}: give samples or an input range that covers it"
     )]
     Value {
-        /// The input.
+        /// The input, as the message names it.
         input: String,
         /// The number of its item.
         item: usize,
         /// Where in the item it is, axis by axis.
         position: Vec<usize>,
-        /// The value.
+        /// The value that was given.
         value: f32,
         /// The largest magnitude of the plan.
         limit: f64,
@@ -42,13 +42,13 @@ pub enum EncodeError {
     /// A value that the input does not have.
     #[error("item {item}, position {position:?}, of {input} is {value}; it takes {takes}")]
     Kind {
-        /// The input.
+        /// The input, as the message names it.
         input: String,
         /// The number of its item.
         item: usize,
         /// Where in the item it is, axis by axis.
         position: Vec<usize>,
-        /// The value.
+        /// The value that was given.
         value: f32,
         /// Which values the input takes, in words.
         takes: String,
@@ -59,7 +59,7 @@ pub enum EncodeError {
         .modulus, .modulus.widest()
     )]
     Weight {
-        /// The layer.
+        /// The layer's name.
         layer: String,
         /// What the plan computes modulo.
         modulus: Modulus,
@@ -72,7 +72,7 @@ pub enum EncodeError {
         "the result names class {class} of {classes}: a value was beyond the plan's range, or a party did not follow the protocol"
     )]
     Class {
-        /// What was opened.
+        /// The number that was opened in place of a class.
         class: i64,
         /// The number of classes.
         classes: usize,
@@ -80,7 +80,7 @@ pub enum EncodeError {
     /// A revealed result of the wrong length.
     #[error("the result has {found} numbers, not a batch of items of {item} numbers")]
     Result {
-        /// The numbers given.
+        /// How many numbers were opened.
         found: usize,
         /// The numbers of one item.
         item: usize,

@@ -117,9 +117,9 @@ pub enum Op {
     Whole(Whole),
     /// `min(max(x, low), high)`.
     Clip {
-        /// The lower bound.
+        /// The lower bound, if there is one.
         low: Option<f32>,
-        /// The upper bound.
+        /// The upper bound, if there is one.
         high: Option<f32>,
     },
     /// The maximum of each window.
@@ -190,7 +190,7 @@ impl std::fmt::Debug for Op {
 /// A convolution with fixed weights.
 #[derive(Clone, PartialEq)]
 pub struct Conv {
-    /// Shapes.
+    /// Shapes of the convolution.
     pub geometry: ConvGeometry,
     /// OIHW, with I the channels of one group.
     pub weight: Weights,
@@ -307,7 +307,7 @@ impl Affine {
 /// The windows of a pooling layer over one item of channels x height x width.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
-    /// Channels.
+    /// Channels of the input.
     pub channels: usize,
     /// Height of the input.
     pub height: usize,

@@ -125,7 +125,7 @@ impl<'a> Evaluation<'a> {
         self.values.len()
     }
 
-    /// The next node.
+    /// The node that is computed next, unless all are done.
     pub(crate) fn next(&self) -> Option<&'a Node> {
         self.graph.nodes.get(self.done() - 1)
     }

@@ -86,19 +86,19 @@ pub enum Call {
     Input {
         /// The party that knows the values.
         owner: usize,
-        /// Elements.
+        /// Elements of the input.
         n: usize,
     },
     /// `reveal` of `n` elements.
     Reveal {
-        /// Elements.
+        /// Elements that are opened.
         n: usize,
-        /// Who learns them.
+        /// Who learns the opened values.
         to: Audience,
     },
     /// `reusable` of `n` elements.
     Reusable {
-        /// Elements.
+        /// Elements of the operand.
         n: usize,
     },
     /// `linear` of two secrets.
@@ -109,7 +109,7 @@ pub enum Call {
         reused: Option<usize>,
         /// Who knows the right operand, if `known` was told.
         known_to: Option<usize>,
-        /// Bits truncated.
+        /// Bits that the truncation of the product drops.
         trunc: u32,
         /// Bits of the left operand, of the right one, of the product and of the result.
         bits: Option<[u32; 4]>,
@@ -117,16 +117,16 @@ pub enum Call {
     /// `truncate`, or a `resize` that is not local; also a linear layer with a public operand, which
     /// is local but for this.
     Truncate {
-        /// Elements.
+        /// Elements that are truncated.
         n: usize,
-        /// Bits truncated.
+        /// Bits that the truncation drops.
         trunc: u32,
-        /// Bits before and after.
+        /// Bits of a number before and after.
         bits: Option<[u32; 2]>,
     },
     /// `drelu`.
     Drelu {
-        /// Elements.
+        /// Elements whose signs are taken.
         n: usize,
         /// Where the sign is.
         keys: KeyBits,
@@ -135,7 +135,7 @@ pub enum Call {
     },
     /// `relu`.
     Relu {
-        /// Elements.
+        /// Elements of the input.
         n: usize,
         /// Where the sign is.
         keys: KeyBits,
@@ -144,7 +144,7 @@ pub enum Call {
     },
     /// `select`.
     Select {
-        /// Elements.
+        /// Elements that are chosen among.
         n: usize,
         /// Bits of every number.
         bits: Option<u32>,
@@ -162,9 +162,9 @@ pub enum Call {
     },
     /// `function`; only a cost model to which it is native sees it, see [`lowered`](crate::lowered).
     Function {
-        /// Elements.
+        /// Elements of the argument.
         n: usize,
-        /// The function.
+        /// The function that is computed of every element.
         function: Elementary,
     },
     /// A verification of all that waits for one: `verify`, or one that the machine makes by itself and

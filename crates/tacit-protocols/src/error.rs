@@ -16,7 +16,7 @@ pub enum Error {
     /// A peer sent something outside the protocol.
     #[error("party {party} broke the protocol at '{step}': {what}")]
     Peer {
-        /// The sender.
+        /// The peer that sent it.
         party: usize,
         /// The step of the protocol.
         step: &'static str,
@@ -40,7 +40,7 @@ pub enum Error {
         "'{call}' needs correlated randomness that was not prepared; the calls of the online phase must be those of the plan"
     )]
     NotPrepared {
-        /// The call.
+        /// The call that lacks randomness.
         call: String,
     },
     /// A call outside the machine's range.

@@ -25,7 +25,7 @@ pub use notes::Stage;
 /// A share without data: what calls on it say.
 #[derive(Clone, Debug, Default)]
 struct Noted {
-    /// Elements.
+    /// Elements of the share.
     n: usize,
     /// Bits of every number, where they are not the ring's.
     bits: Option<u32>,
@@ -66,7 +66,7 @@ impl Noted {
     }
 }
 
-/// The machine.
+/// A machine that computes nothing and notes the calls made on it.
 struct Recorder<'a> {
     bits: u32,
     /// Tells which functions stay what they are.

@@ -31,7 +31,7 @@ impl<'p> Agreement<'p> {
         }
     }
 
-    /// This party.
+    /// This party's number.
     pub fn us(&self) -> usize {
         self.party.id()
     }

@@ -18,7 +18,7 @@ pub enum Error {
     /// A link failed, a peer was lost, or the parties' settings differ.
     #[error(transparent)]
     Net(NetError),
-    /// The protocol failed.
+    /// The protocol stopped: a peer broke it, a check failed, or a call was not planned.
     #[error(transparent)]
     Protocol(tacit_protocols::Error),
     /// The model's file cannot be used.
@@ -39,7 +39,7 @@ pub enum Error {
     /// The model owner's plan is not valid.
     #[error("party {party}, the model's owner, sent a plan that cannot be used: {why}")]
     PeerPlan {
-        /// The model's owner.
+        /// The number of the model's owner.
         party: usize,
         /// What is wrong with it.
         why: String,
@@ -47,15 +47,15 @@ pub enum Error {
     /// A peer's words are not those of this program.
     #[error("party {party} sent a malformed '{what}': it runs other software")]
     Malformed {
-        /// The sender.
+        /// The number of the party that sent the words.
         party: usize,
-        /// The message.
+        /// The name of the message.
         what: &'static str,
     },
     /// A setting that cannot be used.
     #[error("{what}: {why}")]
     Setting {
-        /// The setting.
+        /// The setting that cannot be used, by its name.
         what: String,
         /// Why the setting cannot be used and what could.
         why: String,
@@ -71,7 +71,7 @@ pub enum Error {
     /// A file that cannot be read, written or understood.
     #[error("{path}: {why}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// What happened and what to do.
         why: String,
@@ -85,7 +85,7 @@ pub enum Error {
     /// A run ended early, after the parties had agreed.
     #[error("{cause}; {given}")]
     Early {
-        /// What ended it.
+        /// The error that ended the run.
         cause: Box<Error>,
         /// What had been given out.
         given: String,
@@ -96,9 +96,9 @@ pub enum Error {
     /// A party's thread panicked.
     #[error("party {party} stopped on a defect of this program: {what}; please report it")]
     Panic {
-        /// The party.
+        /// The number of the party.
         party: usize,
-        /// The panic's words.
+        /// The words of the panic.
         what: String,
     },
     /// Several files could not be written.

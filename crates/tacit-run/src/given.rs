@@ -9,10 +9,10 @@ use tacit_nn::graph::Input;
 use crate::outputs::is_npz;
 use crate::{Error, Tensor, npy, npz};
 
-/// Arrays of numbers.
+/// Arrays of numbers that are given to a model: one, or one for each input.
 pub(crate) enum Numbers {
     One(Array),
-    /// By the inputs' names, as the model's file lays them out.
+    /// An array for each input by its name, as the model's file lays them out.
     Named(Vec<(String, Array<Held>)>),
 }
 
@@ -21,7 +21,7 @@ pub type Array<T = Vec<f32>> = (T, Vec<usize>);
 
 /// What an array holds that is given by an input's name.
 pub enum Held {
-    /// Numbers.
+    /// Numbers, in row-major order.
     Numbers(Vec<f32>),
     /// Texts, of which the model knows some.
     Texts(Vec<String>),

@@ -95,7 +95,7 @@ pub use train::{
 /// A tensor of floats in row-major order, the batch axis first.
 #[derive(Clone, Copy)]
 pub struct Tensor<'a> {
-    /// The elements.
+    /// The elements, in row-major order.
     pub values: &'a [f32],
     /// The sizes of the axes.
     pub shape: &'a [usize],

@@ -77,7 +77,7 @@ pub struct PredictedCost {
     pub offline: PhaseReport,
     /// From the input to the output.
     pub online: PhaseReport,
-    /// What `seconds` are.
+    /// What `seconds` of the phases mean, in words.
     pub note: String,
     /// Seconds of computing beside the network's, where this machine's speeds are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,7 @@ use crate::{Error, PartyName, Protocol, options, protocols};
 pub struct EmulatedNetwork {
     /// `local`, `lan`, `wan`, or a round trip and a rate.
     pub name: String,
-    /// What is emulated.
+    /// The latency and the rate that are emulated.
     pub link: LinkModel,
 }
 

@@ -29,15 +29,15 @@ pub enum CallKind {
     Matrix,
     /// Products of encrypted numbers, told by what the protocol roughly expects of them.
     Encrypted,
-    /// Truncations.
+    /// Truncations of every element.
     Truncate,
-    /// Signs.
+    /// Signs of every element.
     Drelu,
-    /// ReLUs.
+    /// ReLUs of every element.
     Relu,
     /// Choices by a bit.
     Select,
-    /// Maxima of windows.
+    /// Maxima of windows, as of a pooling layer.
     Maxpool,
     /// Functions that a protocol has of its own.
     Function,
@@ -68,7 +68,7 @@ impl CallKind {
 /// The time that calls of one size took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Elements.
+    /// Elements of the call.
     pub size: f64,
     /// Seconds, beside those of hops.
     pub seconds: f64,
@@ -92,7 +92,7 @@ pub struct Rates {
     pub matmul: f64,
     /// Elements that filters are laid over, as often as they are.
     pub patches: f64,
-    /// Multiplications of convolutions.
+    /// Multiplications of the products of convolutions.
     pub conv: f64,
 }
 

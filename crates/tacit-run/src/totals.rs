@@ -10,7 +10,7 @@ const STEP: &str = "totals";
 /// The most bytes by which another party's totals exceed twice our own.
 const SLACK: usize = 4 << 20;
 
-/// One party's meters.
+/// What one party's meters say of a run, by phases, layers and batches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Totals {
@@ -27,11 +27,11 @@ pub(crate) struct Totals {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metered {
-    /// Wall time.
+    /// Wall time in seconds.
     pub seconds: f64,
     /// Hops on the longest path.
     pub rounds: u32,
-    /// Payload bytes.
+    /// Payload bytes that were sent.
     pub bytes: u64,
 }
 

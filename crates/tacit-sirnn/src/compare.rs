@@ -29,7 +29,7 @@ enum Asked {
     Less,
     /// `1{u0 = u1}`.
     Equal,
-    /// Both.
+    /// `1{u0 < u1}` and `1{u0 = u1}` together.
     Both,
 }
 

@@ -1,11 +1,11 @@
-//! A tensor's share.
+//! A party's share of a tensor: one summand for each element.
 
 use tacit_algebra::vec;
 
 /// One party's summand of a tensor modulo `2^bits`, `1 <= bits <= 64`. Never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Shared {
-    /// The width.
+    /// Bits of every number.
     pub bits: u32,
     /// One summand per element, each below `2^bits`.
     pub values: Vec<u64>,

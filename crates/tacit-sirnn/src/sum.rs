@@ -226,7 +226,7 @@ impl Engine {
         Ok(out.iter().map(|(bits, v)| Shared::new(*bits, v)).collect())
     }
 
-    /// One sum.
+    /// Computes one sum; see `sums` for several at a time.
     pub(crate) fn sum(&mut self, step: &'static str, sum: Sum) -> Result<Shared, Error> {
         Ok(self.sums(step, vec![sum])?.remove(0))
     }

@@ -17,7 +17,7 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// The protocol stopped.
+    /// The protocol stopped under the training.
     Protocol(ProtocolError),
 }
 

@@ -11,16 +11,16 @@ use crate::Error;
 pub struct FixedPoint {
     /// Bits of the ring or field.
     pub bits: u32,
-    /// Fraction bits.
+    /// Fraction bits of every number.
     pub fraction: u32,
 }
 
 /// A number that a training does not take: NaN, infinite or too large.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Beyond {
-    /// Which of the numbers it is.
+    /// The place of the number among those given, from 0.
     pub index: usize,
-    /// The number.
+    /// The number itself.
     pub value: f32,
     /// Magnitudes are below this.
     pub limit: f64,

@@ -31,7 +31,7 @@ pub enum Layer {
     LeakyRelu {
         /// Elements of an item.
         len: usize,
-        /// The factor.
+        /// The factor of negative elements.
         slope: f64,
     },
     /// A function of every element.
@@ -45,9 +45,9 @@ pub enum Layer {
     Scale {
         /// Elements of an item.
         len: usize,
-        /// The factor.
+        /// The public factor of every element.
         factor: f64,
-        /// The summand.
+        /// The public summand of every element.
         shift: f64,
     },
     /// Some elements dropped in training, the others scaled up.
@@ -168,11 +168,11 @@ pub enum ParameterKind {
 /// A tensor that the training changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// The layer's number.
+    /// The number of the parameter's layer.
     pub layer: usize,
     /// What the parameter is to its layer.
     pub kind: ParameterKind,
-    /// Elements.
+    /// Elements of the tensor.
     pub len: usize,
     /// Inputs of one output, of weights and biases.
     pub fan_in: usize,

@@ -14,7 +14,7 @@ use crate::spec::{LayerSpec, Placed};
 pub struct Network {
     /// The shape of an input item.
     pub input: Vec<usize>,
-    /// The layers.
+    /// The layers, in the order in which they are computed.
     pub layers: Vec<Layer>,
     /// The values that every layer reads: 0 is the input, `i + 1` the value of layer `i`.
     pub reads: Vec<Vec<usize>>,
@@ -59,7 +59,7 @@ impl Network {
         Ok(network)
     }
 
-    /// No layers yet.
+    /// A network without layers.
     pub(crate) fn empty(input: &[usize]) -> Self {
         Network {
             input: input.to_vec(),

@@ -5,7 +5,7 @@ use tacit_protocols::machine::{Erased, Handle};
 use crate::adam::Moved;
 use crate::{Adam, Error, FixedPoint, Sgd};
 
-/// An optimiser.
+/// An optimiser with its settings.
 #[derive(Clone, Copy, Debug)]
 pub enum Optimiser<'a> {
     /// Stochastic gradient descent.

@@ -5,7 +5,7 @@
 pub struct Order {
     /// The seed; it need not be secret.
     pub seed: u64,
-    /// Items.
+    /// How many items there are.
     pub items: usize,
     /// Items of a mini-batch; the last of an epoch may have fewer.
     pub batch: usize,

@@ -40,14 +40,14 @@ pub enum Schedule {
     Constant,
     /// The rate changes by a factor every so many epochs.
     Step {
-        /// The epochs.
+        /// After how many epochs the rate changes, each time.
         every: usize,
-        /// The factor.
+        /// The factor that the rate is multiplied by.
         factor: f64,
     },
     /// The rate falls to 0 along half a cosine.
     Cosine {
-        /// Over so many epochs.
+        /// The epochs after which the rate is 0.
         epochs: usize,
     },
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum LayerSpec {
     /// A fully connected layer on the flattened input.
     Linear {
-        /// Outputs.
+        /// Elements of an output item.
         outputs: usize,
         /// Whether the layer has a bias.
         #[serde(default = "yes")]
@@ -40,7 +40,7 @@ pub enum LayerSpec {
     Relu {},
     /// `x`, where it is negative times `slope`.
     LeakyRelu {
-        /// The factor.
+        /// The factor of negative elements.
         #[serde(default = "slope")]
         slope: f64,
     },
@@ -56,16 +56,16 @@ pub enum LayerSpec {
     Silu {},
     /// `factor x + shift` for public numbers, which are no parameters.
     Scale {
-        /// The factor.
+        /// The factor of every element.
         #[serde(default = "unit")]
         factor: f64,
-        /// The summand.
+        /// The summand of every element.
         #[serde(default)]
         shift: f64,
     },
     /// In training, each element is 0 with probability `p`, else over `1 - p`.
     Dropout {
-        /// The probability.
+        /// The probability of each element to be dropped.
         #[serde(default = "half")]
         p: f64,
     },
@@ -118,7 +118,7 @@ pub struct Placed {
     /// there are none; a sum or a product reads the layer before and one that is named, or two.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<String>,
-    /// The layer.
+    /// The layer itself.
     #[serde(flatten)]
     pub layer: LayerSpec,
 }

@@ -47,13 +47,13 @@ pub struct State {
 /// The network and settings that a step uses beside the state.
 #[derive(Clone, Copy)]
 pub struct Training<'a> {
-    /// The network.
+    /// The network that is trained.
     pub network: &'a Network,
     /// How numbers are written.
     pub fixed: FixedPoint,
     /// The loss that the training minimises.
     pub loss: Loss,
-    /// The optimiser.
+    /// The optimiser that changes the parameters.
     pub optimiser: Optimiser<'a>,
     /// The coin that decides which elements are dropped.
     pub coin: Coin,

@@ -26,7 +26,7 @@ const ALIKE: [&str; 15] = [
 /// Something that parties say differently.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// What.
+    /// The key of what is said differently, such as `plan`.
     pub key: &'static str,
     /// Who says otherwise than most, by their places; all of them where there are no most.
     pub who: Vec<usize>,

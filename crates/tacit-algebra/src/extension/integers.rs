@@ -159,7 +159,7 @@ impl Integer {
         Integer(residues)
     }
 
-    /// A word.
+    /// The element that stands for a word.
     fn embed(a: u64) -> Self {
         Integer::of([0, 1].map(|p| small(a, p)))
     }

@@ -17,7 +17,7 @@ const LANES: usize = 16;
 
 /// A prime and the polynomial that extends its field: `X^D + LINEAR X^TERM + CONSTANT`.
 pub trait Prime: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
-    /// The prime.
+    /// The prime `p`, the order of the field that is extended.
     const P: u8;
     /// The degree; the field has more than 2^48 elements.
     const D: usize;
@@ -25,7 +25,7 @@ pub trait Prime: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static {
     const TERM: usize;
     /// The coefficient of the middle term.
     const LINEAR: u16;
-    /// The constant term.
+    /// The constant term of the polynomial.
     const CONSTANT: u16;
 }
 

@@ -57,7 +57,7 @@ pub trait Tiles {
     fn new() -> Self;
     /// From here on, the left operand and the results have so many rows. The content of all registers is lost.
     fn set_rows(&mut self, rows: usize);
-    /// Makes results zero.
+    /// Makes the results in register `sum` zero.
     fn clear(&mut self, sum: usize);
     /// Loads a tile of the left operand.
     fn left<const SLOT: usize>(&mut self, tile: &Tile);

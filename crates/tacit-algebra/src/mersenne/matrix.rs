@@ -10,9 +10,9 @@ use crate::par;
 /// A public matrix, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix<F> {
-    /// Rows.
+    /// Rows of the matrix.
     pub rows: usize,
-    /// Columns.
+    /// Columns of the matrix.
     pub cols: usize,
     /// The elements, `rows * cols` of them.
     pub data: Vec<F>,

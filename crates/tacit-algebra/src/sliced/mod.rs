@@ -47,7 +47,7 @@ impl Gf {
         self.bits
     }
 
-    /// The irreducible polynomial.
+    /// The irreducible polynomial of degree `bits`, coefficient `i` in bit `i`.
     const fn modulus(bits: usize) -> u32 {
         match bits {
             2 => 0b111,
@@ -108,12 +108,12 @@ impl Sliced {
         Sliced { gf, planes }
     }
 
-    /// A size alone.
+    /// Vectors of a size alone, without values, for parties that count.
     pub fn counted(gf: Gf, values: usize, cols: usize) -> Self {
         Sliced::new(gf, BitRows::counted(values * gf.bits, cols))
     }
 
-    /// All zero.
+    /// Vectors of zeros.
     pub fn zeros(gf: Gf, values: usize, cols: usize) -> Self {
         Sliced::new(gf, BitRows::zeros(values * gf.bits, cols))
     }
@@ -128,12 +128,12 @@ impl Sliced {
         made
     }
 
-    /// The field.
+    /// The field that the elements are of.
     pub fn gf(&self) -> Gf {
         self.gf
     }
 
-    /// How many vectors.
+    /// How many vectors there are.
     pub fn values(&self) -> usize {
         self.planes.rows() / self.gf.bits
     }

@@ -16,7 +16,7 @@ pub(super) trait Lane: Residue + Ring + PartialOrd {
     fn cut(bits: Self::Bits, i: u16) -> Self;
     /// `floor(self o / 2^w)`.
     fn mul_high(self, o: Self) -> Self;
-    /// The lesser.
+    /// The lesser of two numbers.
     fn min(self, o: Self) -> Self;
 }
 

@@ -16,7 +16,7 @@ const SAMPLE: usize = 64;
 /// The chunks of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunks {
-    /// The operation's size.
+    /// The size of the whole operation.
     pub n: usize,
     /// The size of a chunk; the last may be smaller.
     pub size: usize,

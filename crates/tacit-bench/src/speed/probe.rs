@@ -23,11 +23,11 @@ const FEW: u32 = 20;
 /// Operands are that small, so that every ring and field holds all results.
 const MAGNITUDE: u64 = 1 << 10;
 
-/// One call.
+/// A call to measure, with the bits that its product or truncation drops.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
     what: What,
-    /// Bits truncated.
+    /// Bits that a product or a truncation drops.
     trunc: u32,
 }
 
@@ -83,7 +83,7 @@ impl Layers {
     }
 }
 
-/// Bits truncated.
+/// Bits that measured products and truncations drop: 8 up to 32 bits, else 16.
 fn trunc(instance: &Instance) -> u32 {
     if instance.width <= 32 { 8 } else { 16 }
 }

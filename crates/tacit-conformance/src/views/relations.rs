@@ -163,7 +163,7 @@ pub fn broken(a: &[Row], b: &[Row], modulus: u8, least: usize, rounds: bool) -> 
     in_a_only + other.relations() - both.relations()
 }
 
-/// Of random rows.
+/// Rows of random bits have no relations, and none that breaks, but for chance.
 pub fn rows_without_relations_break_none_by_chance() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut bit = || {

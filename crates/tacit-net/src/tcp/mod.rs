@@ -92,7 +92,7 @@ pub struct TcpConfig {
 pub enum Notice {
     /// A peer is not there yet.
     Waiting {
-        /// The peer.
+        /// The number of the peer.
         party: usize,
         /// The peer's name.
         name: String,
@@ -105,7 +105,7 @@ pub enum Notice {
     },
     /// A peer that had come is gone, without a word; it may come again.
     Left {
-        /// The peer.
+        /// The number of the peer.
         party: usize,
         /// The peer's name.
         name: String,
@@ -126,9 +126,9 @@ pub enum Notice {
     },
     /// This party cannot run and waits for the others to tell them.
     Refusing {
-        /// Why.
+        /// Why this party cannot run.
         why: String,
-        /// For how long at most.
+        /// How long this party waits for the others at most.
         limit: Duration,
     },
 }
@@ -203,7 +203,7 @@ pub enum Ended<E> {
 /// Why one party cannot take part: its own error, and words for the others without secrets.
 #[derive(Debug)]
 pub struct Refusal<E> {
-    /// The error.
+    /// The party's own error.
     pub error: E,
     /// What the others are told.
     pub told: String,

@@ -17,9 +17,9 @@ use crate::party::Party;
 pub struct Message {
     /// Step under which the message is sent.
     pub step: &'static str,
-    /// The sender.
+    /// The number of the party that sends the message.
     pub from: usize,
-    /// The receiver.
+    /// The number of the party that the message is for.
     pub to: usize,
     /// Number of the message on the link from its sender to its receiver.
     pub index: usize,

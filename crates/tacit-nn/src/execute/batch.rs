@@ -15,7 +15,7 @@ const AS_THEY_COME: usize = 0;
 /// enough material.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// How many items.
+    /// How many items the batch has.
     pub items: usize,
     /// How many items each layer takes at a time, in the order of the layers; a layer beyond the list takes
     /// all.
@@ -114,7 +114,7 @@ impl Parts {
         self.parts.get(at)?.as_ref()
     }
 
-    /// The first part.
+    /// The first part, if it has not been freed.
     pub fn into_one(self) -> Option<Handle> {
         self.parts.into_iter().next()?
     }

@@ -61,7 +61,7 @@ pub enum InputKind {
     Truths,
     /// The numbers of rows of a table, from 0 on. Each is shared as one number a row: 1 at its own, else 0.
     Tokens {
-        /// The rows.
+        /// Rows of the table, so that tokens are from 0 to one less.
         classes: usize,
     },
 }

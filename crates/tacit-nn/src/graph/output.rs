@@ -53,9 +53,9 @@ impl Output {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Classes {
-    /// Numbers.
+    /// Whole numbers as names of the classes.
     Integers(Vec<i64>),
-    /// Words.
+    /// Texts as names of the classes.
     Strings(Vec<String>),
 }
 

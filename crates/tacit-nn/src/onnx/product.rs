@@ -166,7 +166,7 @@ impl Sizes {
     }
 }
 
-/// Input `i`.
+/// Reads input `i` of the product, with its axes that are longer than 1.
 fn side(
     call: &Call,
     labels: &Labels,

@@ -19,14 +19,14 @@ const MAX_STEPS: usize = 1024;
 /// What happens at a time step. Gates stand in ONNX's order.
 #[derive(Clone)]
 enum CellKind {
-    /// Update, reset, candidate.
+    /// A GRU, with the gates update, reset and candidate.
     Gru {
         /// Whether the reset gate acts on the product with the state, not on the state.
         reset_after: bool,
     },
-    /// Input, output, forget, candidate.
+    /// An LSTM, with the gates input, output, forget and candidate.
     Lstm,
-    /// One activation.
+    /// A plain recurrent network, with one activation.
     Rnn(Op),
 }
 

@@ -14,9 +14,9 @@ use crate::index::transpose;
 pub(super) struct Rows {
     /// The rows, each of the elements of one result.
     pub x: ValueId,
-    /// How many rows.
+    /// How many rows there are.
     pub rows: usize,
-    /// Elements of each.
+    /// Elements of each row.
     pub size: usize,
     /// The order of axes that the rows have.
     pub order: Vec<usize>,

@@ -25,7 +25,7 @@ const DEEPEST: usize = 8;
 /// What a value in the body of a Scan is of.
 #[derive(Clone, Copy, PartialEq)]
 enum Of {
-    /// A number alone.
+    /// A number alone, for all items and rows.
     Number,
     /// The items, the row, or both: a value for each of their columns.
     Columns { items: bool, row: bool },

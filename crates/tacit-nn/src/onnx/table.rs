@@ -47,7 +47,7 @@ pub struct Operation {
     pub name: &'static str,
     /// The first operator set that has it.
     since: i64,
-    /// The most inputs.
+    /// The most inputs that the operation takes.
     inputs: usize,
     attributes: &'static [Attribute],
     /// What of it is supported, where that is not all.

@@ -59,11 +59,11 @@ fn step(call: &Call, builder: &mut Builder, id: ValueId) -> Result<Option<Step>,
 /// Where numbers begin to be beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
-    /// From this multiple of [`GRID`] on.
+    /// Numbers from this multiple of [`GRID`] on are beyond the limit.
     From(f32),
-    /// Above this multiple.
+    /// Numbers above this multiple of [`GRID`] are beyond the limit.
     Above(f32),
-    /// From this float on, which is near no multiple.
+    /// Numbers from this float on are beyond the limit; it is near no multiple of [`GRID`].
     First(f32),
 }
 

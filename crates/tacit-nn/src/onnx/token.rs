@@ -25,7 +25,7 @@ const MAX_CLASSES: usize = 1 << 20;
 
 /// Numbers of an input, as they were given or moved.
 pub(super) struct Given {
-    /// Which input.
+    /// Place of the input among the model's inputs.
     input: usize,
     /// Places of the numbers among those of an item of the input, one each; of tokens among those of the lookup.
     pub places: Vec<u32>,

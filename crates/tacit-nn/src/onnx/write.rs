@@ -24,11 +24,11 @@ pub struct Writer {
 /// An attribute of a node.
 #[derive(Clone, Debug)]
 pub enum Attribute {
-    /// A number.
+    /// A float32 as an attribute.
     Float(f32),
-    /// A whole number.
+    /// A whole number as an attribute.
     Int(i64),
-    /// Several whole numbers.
+    /// Several whole numbers as an attribute.
     Ints(Vec<i64>),
 }
 

@@ -178,7 +178,7 @@ fn largest_within(range: f64) -> f32 {
 /// Items of which the model has a finite answer, without the inverse of a number that is not positive.
 pub(super) struct Answered {
     pub x: Vec<f32>,
-    /// The answers.
+    /// The model's answers for the items.
     pub outputs: Vec<f32>,
     /// The range of every value.
     pub seen: Ranges,

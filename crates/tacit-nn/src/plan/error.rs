@@ -47,7 +47,7 @@ pub enum PlanError {
     /// An elementary function that its layer's values do not allow.
     #[error("{layer}: {why}")]
     Function {
-        /// The layer.
+        /// The layer's name.
         layer: String,
         /// What stands in the way.
         why: String,

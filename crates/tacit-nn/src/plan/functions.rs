@@ -22,7 +22,7 @@ pub enum PlannedFunction {
     Erf,
     /// `exp(x)` of an `x` up to `high`.
     Exp {
-        /// The largest argument.
+        /// The largest argument that the exponential takes.
         high: i32,
         /// Whether none is larger by the way that it is made, as in a softmax.
         bounded: bool,

@@ -211,7 +211,7 @@ fn window(keys: Keys, f: u32) -> Window {
 /// Key bits as they were tried out.
 struct Tried {
     keys: Keys,
-    /// The layer's output.
+    /// The layer's output under these key bits.
     value: Vec<f32>,
     /// Samples whose class changed.
     lost: usize,

@@ -93,7 +93,7 @@ pub struct Layer {
 pub enum LayerOp {
     /// Convolution.
     Conv {
-        /// Shapes.
+        /// Shapes of the convolution.
         geometry: ConvGeometry,
         /// Whether there is a bias.
         bias: bool,
@@ -146,9 +146,9 @@ pub enum LayerOp {
     Relu,
     /// `min(max(x, low), high)`, encoded; without bounds, `x`.
     Clip {
-        /// The lower bound.
+        /// The lower bound, encoded, if there is one.
         low: Option<i64>,
-        /// The upper bound.
+        /// The upper bound, encoded, if there is one.
         high: Option<i64>,
     },
     /// The maximum of each window.

@@ -74,7 +74,7 @@ impl Modulus {
         Some(nearest as i64)
     }
 
-    /// The modulus itself.
+    /// The modulus as a number.
     fn size(self) -> i128 {
         match self {
             Modulus::PowerOfTwo(bits) => 1 << bits,

@@ -88,11 +88,11 @@ impl FromStr for Reveal {
 pub struct Scores {
     /// Where the part begins.
     pub start: usize,
-    /// The product of the axes before.
+    /// The product of the axes before the classes.
     pub outer: usize,
-    /// The classes.
+    /// How many classes there are.
     pub size: usize,
-    /// The product of the axes after.
+    /// The product of the axes after the classes.
     pub inner: usize,
     /// Whether of equal numbers the last comes first.
     pub last: bool,

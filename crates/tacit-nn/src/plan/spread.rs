@@ -29,7 +29,7 @@ const NOISE: f64 = 1.0 / (1 << 18) as f64;
 pub(super) struct Spread {
     /// The largest distance of an output from their mean.
     pub farthest: f64,
-    /// The largest output.
+    /// The largest magnitude of an output.
     largest: f64,
     /// The deviation of the outputs, if they are those of samples.
     pub deviation: Option<f64>,

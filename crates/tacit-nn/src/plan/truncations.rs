@@ -6,9 +6,9 @@ use crate::graph::ValueId;
 /// A value that is truncated on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncated {
-    /// The layer that does it, from 0.
+    /// The layer that truncates the value, from 0.
     pub layer: usize,
-    /// The value.
+    /// The value that is truncated, by its number in the graph.
     pub value: ValueId,
     /// The value's fraction bits just before the truncation.
     pub fraction_bits: u32,

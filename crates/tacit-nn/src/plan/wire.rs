@@ -17,7 +17,7 @@ use crate::graph::{ConvGeometry, Matrices, Pool, ValueId};
 const MAX_BYTES: usize = 64 << 20;
 /// The most layers, each an operation of the graph.
 pub(crate) const MAX_LAYERS: usize = 40_000;
-/// The longest name.
+/// The most bytes of a name in a plan.
 const MAX_NAME: usize = 256;
 /// The most memory that one item may take at a party, unless another limit is given.
 pub const MAX_ITEM_BYTES: u64 = 16 << 30;

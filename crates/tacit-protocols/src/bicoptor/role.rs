@@ -21,7 +21,7 @@ pub(super) enum PartyRole {
         /// In common with the assistant: `seed02` or `seed12`.
         dealt: Prg,
     },
-    /// Party 2.
+    /// Party 2, which holds no share and deals randomness.
     Assistant {
         /// In common with party 0: `seed02`.
         first: Prg,

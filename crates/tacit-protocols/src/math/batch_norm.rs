@@ -10,7 +10,7 @@ use crate::machine::{Erased, Handle, Machine, Operand};
 /// The layout of the elements: `batch` items of `channels` planes of `plane` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channels {
-    /// Items.
+    /// Items of a batch.
     pub batch: usize,
     /// Channels of an item.
     pub channels: usize,
@@ -33,13 +33,13 @@ impl Channels {
 /// What a normalisation has learnt of each channel.
 #[derive(Clone)]
 pub struct Statistics {
-    /// The mean.
+    /// The mean of each channel.
     pub mean: Handle,
-    /// The variance.
+    /// The variance of each channel.
     pub variance: Handle,
-    /// The factor.
+    /// The factor of each channel.
     pub gamma: Handle,
-    /// The summand.
+    /// The summand of each channel.
     pub beta: Handle,
 }
 

@@ -38,7 +38,7 @@ pub struct Elementary {
 /// The bits of a tensor's numbers, and how many of them are fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Number {
-    /// The width.
+    /// Bits of a number, its sign included.
     pub bits: u32,
     /// Bits after the point.
     pub fraction: u32,
@@ -59,32 +59,32 @@ pub enum FunctionKind {
     Erf,
     /// `e^x`, and `e^high` above `high`.
     Exp {
-        /// The largest exponent.
+        /// The exponent above which the result is `e^high`.
         high: i32,
     },
     /// `1 / x`.
     Reciprocal {
-        /// Where `x` lies.
+        /// The span in which `x` lies.
         span: Span,
     },
     /// `1 / sqrt(x)`.
     InverseSqrt {
-        /// Where `x` lies.
+        /// The span in which `x` lies.
         span: Span,
     },
     /// `sqrt(x)`, of which the paper's leakage has no other.
     SquareRoot {
-        /// Where `x` lies.
+        /// The span in which `x` lies.
         span: Span,
     },
     /// The `e` of `2^e <= x < 2^(e+1)`.
     Power {
-        /// Where `x` lies.
+        /// The span in which `x` lies.
         span: Span,
     },
     /// `ln x`.
     Log {
-        /// Where `x` lies.
+        /// The span in which `x` lies.
         span: Span,
     },
 }

@@ -30,14 +30,14 @@ pub struct Smooth {
 /// What is promised of the arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Promised {
-    /// Bits that hold them, the sign included.
+    /// Bits that hold every argument, the sign included.
     pub bits: u32,
     /// Whether no argument is above an exponential's bound.
     pub bounded: bool,
 }
 
 impl Promised {
-    /// Nothing.
+    /// The promise of nothing beyond the format: arguments of all its bits.
     fn nothing(format: Format) -> Self {
         Promised {
             bits: format.bits,
@@ -45,7 +45,7 @@ impl Promised {
         }
     }
 
-    /// The largest magnitude.
+    /// The largest magnitude that an argument may have.
     fn most(self, format: Format) -> f64 {
         exp2(self.bits as i32 - 1 - format.fraction as i32)
     }

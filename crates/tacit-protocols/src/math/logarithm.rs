@@ -29,7 +29,7 @@ pub struct Logarithm {
     steps: Steps,
     scale: Powers,
     inside: Polynomial,
-    /// Fraction bits inside.
+    /// Fraction bits that the program computes with inside.
     inner: u32,
     /// The logarithm of each interval's power.
     added: Vec<Vec<i64>>,

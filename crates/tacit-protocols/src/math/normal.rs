@@ -86,7 +86,7 @@ impl Arguments {
 
 /// The interval of every element; that of number 0 is below the span.
 pub(super) enum Intervals {
-    /// Known to nobody.
+    /// Intervals that nobody knows.
     Shared(Reached),
     /// Known to all, and so is the bounding power of every element, an integer's.
     Opened { rows: Vec<usize>, powers: Vec<u32> },

@@ -18,7 +18,7 @@ use crate::machine::{Audience, Erased, Handle, KeyBits, Machine};
 /// What every party learns of an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Leakage {
-    /// Nothing.
+    /// The parties learn nothing.
     #[default]
     Nothing,
     /// The bounding power of every element, as in Falcon's paper. For measuring only.

@@ -5,7 +5,7 @@
 use crate::Error;
 use crate::machine::{Erased, Handle, KeyBits, Machine, MatMul, Operand};
 
-/// Ascending thresholds.
+/// Thresholds in ascending order that elements are held against.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
     thresholds: Vec<i64>,

@@ -221,7 +221,7 @@ impl<const N: usize> Encoding for [u8; N] {
     }
 }
 
-/// Several of them.
+/// Several values of `N` bytes, one after the other.
 impl<const N: usize> Length for Vec<[u8; N]> {
     type Len = usize;
     fn bytes(n: usize) -> usize {

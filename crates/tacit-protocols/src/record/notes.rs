@@ -18,7 +18,7 @@ pub struct Stage {
     pub held: u64,
 }
 
-/// What is noted.
+/// The stages of a program and what is counted while they are noted.
 #[derive(Default)]
 pub(super) struct Notes {
     pub stages: Vec<Stage>,

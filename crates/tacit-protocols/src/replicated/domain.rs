@@ -42,7 +42,7 @@ pub(crate) trait Domain: Encoding<Value = Self::Vec, Len = usize> {
 
 /// Z_2^l; `Words` alone is what messages of them are called.
 pub(crate) struct Words<R = ()>(std::marker::PhantomData<R>);
-/// Z_2.
+/// The domain of bits, Z_2.
 pub struct Booleans;
 
 impl<R: Ring> Domain for Words<R> {

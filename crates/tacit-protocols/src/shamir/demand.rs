@@ -10,7 +10,7 @@ use crate::{batches, pool};
 /// Material for one step of one call, for `n` elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Want {
-    /// A multiplication.
+    /// A multiplication of `n` elements.
     Product { n: usize },
     /// A truncation by `d` bits, of a product or of a sharing.
     Truncate { n: usize, d: u32, product: bool },

@@ -44,7 +44,7 @@ pub(super) struct Tree<F> {
     pub m: Buffer<F>,
     /// For the inner nodes, and what follows the comparison.
     pub double: Double<F>,
-    /// For the root.
+    /// Zeros for the opening of the comparison's root.
     pub zero: Buffer<F>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Rot<F> {
     pub m: Buffer<F>,
     /// For the rotation, and what follows the comparison.
     pub double: Double<F>,
-    /// For the opening.
+    /// Zeros for the opening.
     pub zero: Buffer<F>,
 }
 

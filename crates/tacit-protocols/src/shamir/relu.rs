@@ -18,7 +18,7 @@ const RELU: Message<Elements> = Message::new("shamir relu: sign times value");
 const INNER: Message<Elements> = Message::new("shamir 2L-DN: x y");
 const OUTER: Message<Elements> = Message::new("shamir 2L-DN: mask times z");
 
-/// What 2L-DN consumes.
+/// The doubles that 2L-DN consumes: one for `x y`, one for the product with `z`.
 pub struct TwoLayer<F> {
     inner: Double<F>,
     outer: Double<F>,

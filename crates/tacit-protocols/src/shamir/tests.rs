@@ -134,7 +134,7 @@ pub(super) fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
     (0..n).map(number).collect()
 }
 
-/// Parties, threshold.
+/// Numbers of parties with thresholds to test.
 pub(super) const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
 /// As many dealers as truncations have, and so many that truncations have masks of the large field.
 const MORE_SIZES: [(usize, usize); 2] = [(7, 3), (9, 4)];

@@ -8,7 +8,7 @@ use tacit_nn::plan::{Layer, PlannedInput};
 /// A plan in short, for its owner's eyes: ranges and warnings may tell of the weights.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlanSummary {
-    /// Bits of the ring or field.
+    /// Bits of the ring or field that the plan computes in.
     pub ring: u32,
     /// The name of the numbers that the plan computes with, such as `64-bit ring`.
     pub numbers: String,
@@ -22,7 +22,7 @@ pub struct PlanSummary {
     pub order: &'static str,
     /// How near elementary functions are: `accurate` or `fast`.
     pub functions: &'static str,
-    /// The inputs.
+    /// The model's inputs, in the order of its file.
     pub inputs: Vec<InputSummary>,
     /// The shape of one item of what is given: flat where there are several inputs.
     pub input_shape: Vec<usize>,

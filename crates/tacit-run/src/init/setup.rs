@@ -16,7 +16,7 @@ pub(crate) struct Setup<'a> {
     pub settings: &'a Settings,
     pub options: &'a CompileOptions,
     pub instance: Instance,
-    /// Who owns what.
+    /// Which party owns the model and which the data.
     pub roles: Roles,
     /// Where each party listens on the loopback.
     pub ports: Vec<u16>,

@@ -28,7 +28,7 @@ const BATCH: &str = "items of a batch";
 /// The public numbers of a run, the same at every party.
 pub(crate) struct Agreed<'a> {
     pub plan: Cow<'a, Plan>,
-    /// The plan's digest.
+    /// The digest of the plan, which every party compares.
     pub digest: String,
     /// Bytes of correlated randomness that an item takes.
     pub material: u64,
@@ -92,7 +92,7 @@ pub(crate) fn agree<'a>(
 /// What parties agree on that serve clients, before there is a request.
 pub(crate) struct Model<'a> {
     pub plan: Cow<'a, Plan>,
-    /// The plan's digest.
+    /// The digest of the plan, which every party compares.
     pub digest: String,
     /// Bytes of correlated randomness that an item takes.
     pub material: u64,

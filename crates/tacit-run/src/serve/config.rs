@@ -33,7 +33,7 @@ pub struct ServeConfig {
     clients: Vec<ClientTable>,
     #[serde(default)]
     issuers: Vec<IssuerTable>,
-    /// The file's folder.
+    /// The folder that the config file lies in.
     #[serde(skip)]
     folder: PathBuf,
 }

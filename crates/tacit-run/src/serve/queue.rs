@@ -38,9 +38,9 @@ impl Refused {
 /// How much is kept, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Requests that wait.
+    /// Requests that may wait at a time.
     pub waiting: usize,
-    /// Items of a batch.
+    /// Items of a batch, at most.
     pub batch: usize,
     /// How long a batch waits for more.
     pub wait: Duration,

@@ -54,13 +54,13 @@ const MOST: usize = 1 << 20;
 
 /// What the parties do next.
 pub(super) enum Round {
-    /// Predict these together.
+    /// The parties predict these requests together.
     Batch(Vec<Id>),
     /// Make material for what will be asked.
     Fill,
     /// Nothing is asked, or nothing that all have.
     Nothing,
-    /// End.
+    /// The service ends.
     Over,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Standing {
     pub pool: usize,
     #[serde(skip)]
     pub pools: Vec<usize>,
-    /// Batches by sessions.
+    /// How many batches each session has taken.
     pub taken: Vec<u64>,
     pub offline_seconds: f64,
 }

@@ -91,9 +91,9 @@ pub(super) struct ServiceTable {
     pub keep_s: f64,
     /// How much of answers is kept so, together.
     pub keep_mb: f64,
-    /// The largest body.
+    /// The largest body of a request, in megabytes.
     pub body_mb: f64,
-    /// How long a request may take.
+    /// How long a request may take, in seconds.
     pub request_s: f64,
     /// How often material for `pool_items` items lies ready, within `pool_mb`.
     pub pool: usize,
@@ -101,9 +101,9 @@ pub(super) struct ServiceTable {
     pub pool_mb: f64,
     /// The log of requests.
     pub audit: PathBuf,
-    /// `text` or `json`.
+    /// The form of the log's lines: `text` or `json`.
     pub log: String,
-    /// The memory that a plan may ask for one item.
+    /// The memory that a plan may ask for one item, in gigabytes.
     pub item_memory_gb: f64,
 }
 
@@ -136,7 +136,7 @@ impl Default for ServiceTable {
     }
 }
 
-/// Who may ask.
+/// A client that may ask, and how much.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ClientTable {

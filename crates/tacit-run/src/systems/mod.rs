@@ -47,7 +47,7 @@ trait System: SystemOptions {
     /// Makes the party's machine for the instance's width.
     fn start(&self, instance: &Instance, party: Party) -> Result<Erased<'static>, Error>;
 
-    /// The declared cost.
+    /// The cost that the protocol declares for an instance.
     fn cost(&self, instance: &Instance) -> Result<Box<dyn CostModel>, Error>;
 }
 
@@ -134,7 +134,7 @@ macro_rules! systems {
                 scheme.ok_or_else(|| Error::setting("protocol", why()))
             }
 
-            /// The declared cost.
+            /// The cost that the chosen protocol declares for an instance.
             pub fn cost(&self) -> Result<Box<dyn CostModel>, Error> {
                 match self.options { $(Chosen::$System(options) => options.cost(self),)+ }
             }

@@ -41,7 +41,7 @@ pub(super) struct Place {
     /// Random, of the start that the state was written after: shares of two sessions do not belong
     /// together, though the mini-batch is the same.
     pub session: String,
-    /// The party.
+    /// The number of the party that wrote the state.
     pub party: usize,
     /// Mini-batches that are done.
     pub done: usize,
@@ -71,7 +71,7 @@ impl Fault {
     }
 }
 
-/// A party's checkpoints.
+/// What writes and finds a party's checkpoints.
 pub(super) struct Keeper {
     folder: PathBuf,
     party: usize,

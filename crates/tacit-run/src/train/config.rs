@@ -15,7 +15,7 @@ use crate::{Error, Settings};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainConfig {
-    /// The network.
+    /// The network that is trained.
     pub model: ModelTable,
     /// Who brings which data; of one organisation's, what it brings.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct TrainConfig {
 pub enum ModelTable {
     /// An ONNX file; its weights are where the training starts.
     File {
-        /// The file.
+        /// The path of the ONNX file.
         file: PathBuf,
     },
     /// Layers, or the name of a network.
@@ -139,7 +139,7 @@ impl TrainConfig {
         }
     }
 
-    /// One organisation's part.
+    /// Checks the config of one organisation's part in a training, and adds its parties' number.
     fn check_apart(&mut self, member: &Member) -> Result<(), Error> {
         if let Some(run) = self.run.as_object_mut() {
             let parties = self.parties.len().into();

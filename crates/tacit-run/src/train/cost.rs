@@ -20,7 +20,7 @@ pub struct TrainCost {
     pub batches: usize,
     /// Numbers that the training changes.
     pub parameters: usize,
-    /// A mini-batch.
+    /// The cost of one mini-batch.
     pub step: PredictedCost,
     /// The mini-batches of the first epoch; sharing the data and trying the network are not counted.
     pub epoch: PredictedCost,

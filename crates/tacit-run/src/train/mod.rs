@@ -39,7 +39,7 @@ use program::train;
 /// Data that one party owns: items and their targets, one-hot or values.
 #[derive(Clone, Copy)]
 pub struct Dataset<'a> {
-    /// The party.
+    /// The number of the party that brings the data.
     pub owner: usize,
     /// The items one after the other.
     pub x: &'a [f32],
@@ -81,7 +81,7 @@ impl fmt::Debug for Trained {
 /// Everything that a training needs.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// The network.
+    /// The network to train.
     pub network: &'a Network,
     /// What is trained on; several owners may bring some.
     pub train: &'a [Dataset<'a>],

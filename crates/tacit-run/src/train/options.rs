@@ -139,7 +139,7 @@ pub struct ModelOptions {
 }
 
 impl ModelOptions {
-    /// The network.
+    /// Makes the network that the options name or list.
     pub fn build(&self) -> Result<Network, Error> {
         match (&self.network, self.layers.is_empty()) {
             (Some(name), true) => {

@@ -73,7 +73,7 @@ pub(super) fn train(
     Ok(Trained { parameters, report })
 }
 
-/// One party's part.
+/// One party's part of a training.
 pub(super) struct Job<'a> {
     pub instance: &'a Instance,
     pub options: &'a TrainOptions,

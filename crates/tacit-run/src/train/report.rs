@@ -27,7 +27,7 @@ pub struct TrainReport {
     pub fraction_bits: u32,
     /// The kind of truncation.
     pub truncation: String,
-    /// The emulated network.
+    /// The network that was emulated between the parties.
     pub network: String,
     /// Numbers that the training changes.
     pub parameters: usize,
@@ -37,11 +37,11 @@ pub struct TrainReport {
     pub batches: usize,
     /// Agreement, keys, and sharing data and weights.
     pub setup: PhaseReport,
-    /// Correlated randomness.
+    /// What making correlated randomness took.
     pub offline: PhaseReport,
     /// The steps and the evaluations.
     pub online: PhaseReport,
-    /// Epoch by epoch.
+    /// What each epoch took and reached, in their order.
     pub epochs: Vec<EpochReport>,
     /// The most memory that this process ever had, where the system tells.
     pub peak_memory_bytes: Option<u64>,
@@ -64,11 +64,11 @@ pub struct Resumed {
     pub after: usize,
     /// Mini-batches of the whole training.
     pub of: usize,
-    /// This party's file.
+    /// The path of this party's file.
     pub checkpoint: String,
 }
 
-/// One epoch.
+/// What one epoch took, and how good the network was after it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EpochReport {

@@ -141,7 +141,7 @@ impl Live {
         Ok(shares.into_iter().map(|halves| halves.concat()).collect())
     }
 
-    /// The receiver's message.
+    /// Takes the receiver's OTs for its numbers and sends its message, which chooses by them.
     fn choose_all(&mut self, step: &'static str, gate: &Gate, own: &[u64]) -> Result<Taken, Error> {
         let stock = &mut self.incoming[gate.kind()];
         let taken = stock.take(step, own.len())?;
@@ -208,7 +208,7 @@ impl Live {
         Ok(shares)
     }
 
-    /// The receiver's shares.
+    /// The receiver's shares, from the sender's message.
     pub(super) fn take_all(
         &mut self,
         step: &'static str,

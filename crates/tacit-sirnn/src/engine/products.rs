@@ -118,7 +118,7 @@ impl Live {
         Ok(shares)
     }
 
-    /// The receiver's message.
+    /// Takes the receiver's OTs for its choices and sends its message, the choices corrected.
     fn choose_bits(&mut self, step: &'static str, job: &Correlation) -> Result<Taken, Error> {
         assert!(job.choices.len() == job.n && job.n.is_multiple_of(job.fold));
         let ots = self.incoming[COT].take(step, job.n)?;
@@ -153,7 +153,7 @@ impl Live {
         Ok(job.finished(&sums))
     }
 
-    /// The receiver's shares.
+    /// The receiver's shares, from the sender's message.
     fn correlated_all(
         &mut self,
         step: &'static str,

@@ -7,7 +7,7 @@
 /// A number modulo `2^bits`, `1 <= bits <= 64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
-    /// The width.
+    /// Bits of the number.
     pub bits: u32,
     /// The number's value, below `2^bits`.
     pub value: u64,

@@ -73,7 +73,7 @@ pub const DIGIT: u32 = 7;
 /// A fixed-point number: a real `r` is `floor(r 2^scale)` modulo `2^bits`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// The width.
+    /// Bits of the number.
     pub bits: u32,
     /// The number of fraction bits.
     pub scale: u32,

@@ -77,7 +77,7 @@ impl Sigmoid {
         Ok((negative, y))
     }
 
-    /// 1/2.
+    /// The number 1/2 at the output's scale.
     fn half(&self) -> u64 {
         1 << (self.output.scale - 1)
     }

@@ -38,7 +38,7 @@ pub const KINDS: usize = 8;
 pub struct Demand([usize; KINDS]);
 
 impl Demand {
-    /// Correlated OTs only.
+    /// A demand of `n` correlated OTs only.
     pub fn cots(n: usize) -> Self {
         Demand::of(1, n)
     }
@@ -132,9 +132,9 @@ pub(crate) fn join(left: &mut Vec<Block>, mut made: Vec<Block>) {
 
 /// What an extension made, by kind: blocks of OTs that this party sends, and OTs that it receives.
 pub struct Made {
-    /// The blocks `q`.
+    /// The blocks `q` of the OTs that this party sends, by kind.
     pub sent: [Vec<Block>; KINDS],
-    /// What was received.
+    /// The OTs that this party receives, by kind.
     pub received: [Received; KINDS],
 }
 

@@ -162,7 +162,7 @@ impl ExtensionSchedule {
 struct Stock {
     blocks: Zeroizing<Vec<Block>>,
     kept: usize,
-    /// Iterations so far.
+    /// How many iterations were made so far.
     iterations: u64,
 }
 

@@ -18,7 +18,7 @@ const HIGH: i32 = 10;
 
 /// The values that the backward pass needs.
 pub(crate) struct Normal {
-    /// The normalised values.
+    /// The values after they were normalised.
     values: Handle,
     /// Each channel's `1 / sqrt(variance + eps)`.
     scale: Handle,

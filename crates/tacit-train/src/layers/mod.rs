@@ -24,7 +24,7 @@ pub(crate) enum Saved {
     Input(Handle),
     /// The value that the slope of a function is computed from.
     One(Handle),
-    /// Both inputs.
+    /// Both inputs of the layer.
     Two(Handle, Handle),
     /// The signs of its input.
     Signs(Handle),
@@ -35,7 +35,7 @@ pub(crate) enum Saved {
     Tree(Vec<Handle>),
     /// The values that a normalisation's backward pass needs.
     Normal(batch_norm::Normal),
-    /// Nothing.
+    /// Nothing is kept.
     Nothing,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Mode {
     /// For a backward pass: normalisations use the batch's own statistics and follow them, and elements
     /// are dropped by this coin, in the step after so many.
     Train(Coin, usize),
-    /// A prediction.
+    /// For a prediction: normalisations use the statistics that they followed, and nothing is dropped.
     Predict,
 }
 

@@ -103,7 +103,7 @@ mod x86 {
         }
     }
 
-    /// By round.
+    /// The round keys of all keys, by round.
     #[inline]
     #[target_feature(enable = "aes,sse4.1")]
     fn schedules(keys: &[Block; KEYS]) -> [Keys; ROUNDS + 1] {

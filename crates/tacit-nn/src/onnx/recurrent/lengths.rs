@@ -10,7 +10,7 @@ use crate::onnx::token;
 
 /// How many time steps of an item count.
 pub(super) enum Lengths {
-    /// All time steps.
+    /// Every time step counts.
     All,
     /// The first of them, as many as everybody knows.
     Known(usize),

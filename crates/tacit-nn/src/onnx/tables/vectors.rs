@@ -145,7 +145,7 @@ fn votes(c: &mut Composer, scores: ValueId, classes: usize) -> Result<ValueId, F
 /// What makes a likeness of products, and the vectors.
 struct Machine {
     kernel: Kernel,
-    /// Row by row.
+    /// The support vectors, row by row.
     vectors: Vec<f32>,
     count: usize,
     features: usize,

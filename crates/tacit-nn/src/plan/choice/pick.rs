@@ -26,7 +26,7 @@ struct Asked {
     of: Measure,
 }
 
-/// Which errors count.
+/// The measure of what a candidate erred, by which choices are made.
 pub(super) type Measure = fn(&Erred) -> f64;
 
 /// The candidate that is taken, and its error by the measure that it was taken by.

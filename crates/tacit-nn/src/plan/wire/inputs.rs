@@ -5,7 +5,7 @@ use super::sizes::{Check, ensure, product, shape};
 use crate::graph::{Input, InputKind, Texts};
 use crate::plan::{Layer, LayerOp, Plan, PlannedInput, most_rank};
 
-/// The most inputs.
+/// The most inputs that a plan may have.
 const MAX_INPUTS: usize = 256;
 
 /// Refuses inputs that no model can have. Returns the elements of one item of value 0.

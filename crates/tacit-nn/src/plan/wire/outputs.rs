@@ -10,7 +10,7 @@ use super::name;
 use super::sizes::{Check, MAX_AXES, MAX_ELEMENTS, ensure, product, shape};
 use crate::graph::{Classes, Output, Tail};
 
-/// The most outputs.
+/// The most outputs that a plan may have.
 const MAX_OUTPUTS: usize = 1000;
 
 /// Checks the opening of a value of so many elements, and the outputs made of it.

@@ -73,7 +73,7 @@ impl<R: Ring> CostModel for RssCost<R> {
         wants.into_iter().map(of).sum()
     }
 
-    /// Two components.
+    /// Bytes of a party's share of an element: two components.
     fn share_bytes(&self, _party: usize) -> u64 {
         u64::from(R::BITS / 4)
     }

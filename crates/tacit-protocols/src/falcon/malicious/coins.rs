@@ -15,7 +15,7 @@ use crate::keys::Pair;
 /// Bytes of a coin, from which points are expanded, and of its hash.
 pub(super) const COIN: usize = 16;
 
-/// A coin.
+/// A coin, of which points are expanded.
 pub(super) type Coin = [u8; COIN];
 
 const HASH_CONTEXT: &str = "tacit 2026 falcon coin";

@@ -20,7 +20,7 @@ use crate::replicated::{Booleans, Domain, Rss, Words};
 /// A party's place in the proof of one party's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ProofRole {
-    /// Sent the messages.
+    /// The party that sent the messages.
     Prover,
     /// The party before the prover, who received them.
     Left,
@@ -90,7 +90,7 @@ impl<V> Gates<V> {
 
 /// A domain whose products can be verified over an extension.
 pub(in crate::falcon) trait Verified<R: Ring>: Domain {
-    /// The extension.
+    /// The extension over which gates of this domain are verified.
     type Over: Extension<Base = Self::Vec>;
     /// The extension for what a party multiplies alone.
     type Alone: Extension;
@@ -165,7 +165,7 @@ pub(in crate::falcon) struct Kept<V> {
 }
 
 impl<V> Kept<V> {
-    /// Nothing yet.
+    /// A store in which nothing is kept yet.
     pub fn new() -> Self {
         Kept {
             left: None,

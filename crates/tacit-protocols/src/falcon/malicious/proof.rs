@@ -54,13 +54,13 @@ pub(super) struct Statement<K: Extension> {
 /// A proof whatever its extension, for those that share hops. The calls of one proof are
 /// `begin`, then `deal` or `take` and `fold` until nothing is left, then `last` and `check`.
 pub(super) trait Run {
-    /// Draws theta.
+    /// Draws theta, the coins of the first fold, from `seed`.
     fn begin(&mut self, seed: [u8; 16]);
     /// Folds that are left.
     fn folds(&self) -> usize;
     /// The prover's message to the left verifier.
     fn deal(&mut self) -> Vec<u8>;
-    /// Bytes of that message.
+    /// Bytes of the prover's message to the left verifier.
     fn dealt_len(&self) -> usize;
     /// The shares of a verifier: the left one's from the message. `None` if it is none.
     fn take(&mut self, message: Option<&[u8]>) -> Option<()>;
@@ -68,7 +68,7 @@ pub(super) trait Run {
     fn fold(&mut self, coins: &mut Prg);
     /// A verifier's last element and its share of the last claim.
     fn last(&self) -> Vec<u8>;
-    /// Bytes of that.
+    /// Bytes of a verifier's last message.
     fn last_len(&self) -> usize;
     /// Whether the other verifier's last message fits; `None` if it is no message.
     fn check(&self, message: &[u8]) -> Option<bool>;

@@ -114,7 +114,7 @@ impl<K: Extension> Span<K> {
 /// every portion has columns of its own. The blocks of a cube, about each of which there is a claim, need none.
 pub(super) struct Theta<K: Extension> {
     blocks: Vec<K>,
-    /// Of each portion.
+    /// The coins of the columns, of each portion.
     columns: Vec<K::Weights>,
 }
 

@@ -51,7 +51,7 @@ pub(in super::super) struct BitDouble {
 
 /// Doubles to take from, value by value; what is taken is gone.
 pub(in super::super) enum BitDoubles {
-    /// Made before.
+    /// Doubles that were made before; `used` of them are gone.
     Drawn { all: BitDouble, used: usize },
     /// Made when they are taken, so many columns of each: where nothing is sent for it, which spares memory.
     Fresh { cols: usize },

@@ -11,7 +11,7 @@
 use tacit_algebra::{Conv2d, MatMul};
 use tacit_protocols::machine::Bilinear;
 
-/// No number: 0.
+/// The place of no number: what stands there is 0.
 const NONE: u32 = u32::MAX;
 
 /// How a map is cut.

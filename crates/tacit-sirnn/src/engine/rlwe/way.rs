@@ -16,7 +16,7 @@ const MOST: u64 = 4 << 30;
 /// most `size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Encrypted {
-    /// The map.
+    /// The bilinear map that is computed.
     pub map: Bilinear,
     /// Bits of the left factor and of the result.
     pub bits: u32,
@@ -101,7 +101,7 @@ impl Encrypted {
 }
 
 impl Way {
-    /// Blocks of channels.
+    /// How many blocks the channels are cut into.
     pub(super) fn channel_blocks(&self) -> usize {
         self.sizes.channels.div_ceil(1 << self.cut.width)
     }

@@ -13,7 +13,7 @@ use super::workloads::{ALL, Workload};
 use super::{BUSY, Ended, LONG, PATIENCE, Tally, WAITING, against, ended, tally};
 use crate::falcon::PARTIES;
 
-/// The prover.
+/// A cheating prover and what it knows of a run.
 #[derive(Clone)]
 struct Prover<R> {
     kind: Workload,

@@ -19,16 +19,16 @@ pub(super) struct Spoil {
 }
 
 impl Spoil {
-    /// Element-wise products.
+    /// Steps whose messages are about element-wise products.
     pub const GATES: &[&str] = &[BITS, RESIDUES, NARROW, WORDS, FIRST, SECOND];
-    /// Nothing.
+    /// The cheater changes no message.
     pub const NONE: Spoil = Spoil {
         cheater: 0,
         steps: &[],
         seed: 0,
         cancels: false,
     };
-    /// Linear layers.
+    /// Steps whose messages are about products of linear layers.
     pub const PRODUCTS: &[&str] = &[PRODUCT];
 
     /// What is added to a message of `n` elements: a random element at one place, not 0, and its opposite at another
