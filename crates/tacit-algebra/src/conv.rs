@@ -56,7 +56,7 @@ impl Conv2d {
         at * self.stride[axis] + tap * self.dilation[axis] - self.pad[axis]
     }
 
-    /// For which rows (axis 0) or columns (axis 1) of the result one of the kernel is inside the image.
+    /// The rows (axis 0) or columns (axis 1) of the result for which one of the kernel is inside the image.
     pub(crate) fn met(&self, axis: usize, tap: usize) -> Range<usize> {
         let (stride, tap) = (self.stride[axis], tap * self.dilation[axis]);
         let first = self.pad[axis].saturating_sub(tap).div_ceil(stride);

@@ -41,7 +41,7 @@ const STRIP: usize = 512;
 /// The way in which entries are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// From `2 y + 1`, with a bit of headroom: right, and the sums show nothing.
+    /// Entries are made from `2 y + 1`, with a bit of headroom: right, and the sums show nothing.
     Corrected,
     /// Algorithm 7 as printed: some signs are wrong, and the sums show which values are almost 0. Only
     /// for comparing costs.

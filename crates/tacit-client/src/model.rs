@@ -23,7 +23,7 @@ pub struct Described {
     plan: PlanDescription,
 }
 
-/// As much of a plan as a client uses.
+/// The part of a plan that a client uses.
 #[derive(Clone, Debug, Deserialize)]
 struct PlanDescription {
     /// Bits of a number, in a ring or a field.
@@ -41,7 +41,7 @@ struct Input {
     kind: InputKind,
     limit: i64,
     ranked: bool,
-    /// Of numbers some of which are categories: how many each of these has, and 0 of every other.
+    /// How many values each number has that is a category, and 0 for every other number; empty where none is one.
     #[serde(default)]
     limits: Vec<usize>,
 }

@@ -226,7 +226,7 @@ pub fn several_batches(subject: &dyn Subject, n: usize) {
 
 const SPECIFICATION: &str = include_str!("../../../docs/spec/functions.md");
 
-/// Of so many arguments.
+/// Arguments of a function whose cost is counted.
 const N: usize = 1 << 12;
 
 /// Hops, and bytes of the busiest party for an argument, with those of the offline phase.

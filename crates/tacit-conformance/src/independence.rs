@@ -43,7 +43,7 @@ impl Bits {
         }
     }
 
-    /// As many samples of no bits.
+    /// Samples of no bits, as many as these.
     pub fn nothing(&self) -> Bits {
         Bits::new(0, self.samples.iter().map(|_| 0))
     }

@@ -26,7 +26,7 @@ use tacit_protocols::record::{calls_of, noted};
 
 pub use tacit_net::testing::run as run_on;
 
-/// After which a party that waits for a message fails.
+/// How long a party waits for a message before it fails.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A protocol over a ring or field between some parties: what checks run on.

@@ -157,7 +157,7 @@ pub fn costs(s: &dyn Subject, bits: Option<u32>) {
 /// Windows of a run, all alike; every one is a sample.
 const N: usize = 1 << 13;
 
-/// By stream: how often each byte was seen in what the receiver heard.
+/// How often each byte was seen in what the receiver heard, by stream.
 type Histograms = BTreeMap<String, BTreeMap<u32, u64>>;
 
 /// The stream of what is opened.

@@ -32,7 +32,7 @@ pub struct Widths {
 }
 
 impl Widths {
-    /// For numbers of `bits` bits.
+    /// The widths for numbers of `bits` bits in polynomials of `degree` coefficients.
     pub fn of(degree: usize, bits: u32) -> Self {
         Widths {
             a: bits + degree.ilog2() + 1,

@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Over two small primes, every number below their product.
+    /// A coefficient is its part of `q`: over two small primes, for every number below their product.
     #[test]
     fn a_coefficient_is_its_part_of_q() {
         let basis = Basis::new(Parameters::of(2, &[5, 13], None));

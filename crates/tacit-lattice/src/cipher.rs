@@ -69,7 +69,8 @@ impl<'a> Encoder<'a> {
 }
 
 impl Ciphertext {
-    /// Of a half that [`crate::Secret::encrypt`] gave and the same public stream; values.
+    /// A ciphertext from the half that [`crate::Secret::encrypt`] gave and the same public stream; both halves are
+    /// values.
     pub fn new(basis: &Basis, public: &mut Prg, b: Poly) -> Self {
         let a = first_half(basis, public, basis.primes());
         Ciphertext { a, b }
@@ -102,7 +103,7 @@ impl Ciphertext {
 
 /// A sum of products of ciphertexts with whole polynomials, all as values.
 pub struct Sums {
-    /// Of `a` and of `b`: the lower and the upper words.
+    /// The lower and the upper words of the sums of `a` and of `b`.
     words: [[Poly; 2]; 2],
     terms: usize,
 }

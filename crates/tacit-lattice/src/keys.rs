@@ -141,7 +141,7 @@ pub(crate) fn first_half(basis: &Basis, public: &mut Prg, primes: usize) -> Poly
 }
 
 impl Evaluation {
-    /// Of what [`Secret::evaluation`] gave and the same public stream.
+    /// Keys from the halves that [`Secret::evaluation`] gave and the same public stream.
     pub fn new(basis: &Basis, levels: u32, public: &mut Prg, halves: Vec<Poly>) -> Self {
         let mut halves = halves.into_iter();
         let mut next = |primes| {
@@ -158,7 +158,7 @@ impl Evaluation {
         Evaluation { zero, switches }
     }
 
-    /// For how many levels of packing.
+    /// How many levels of packing the keys serve.
     pub fn levels(&self) -> u32 {
         self.switches.len() as u32
     }

@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    /// As many products of the largest residues as may be added.
+    /// Sums of as many products of the largest residues as may be added do not wrap.
     #[test]
     fn sums_of_4096_products_do_not_wrap() {
         let p = primes(50, 128, 1, &[])[0];

@@ -89,7 +89,7 @@ impl LinkModel {
     }
 }
 
-/// When the bytes of one message may arrive.
+/// The time at which the bytes of one message may arrive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
     start: Instant,
@@ -97,7 +97,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// When its first `bytes` bytes have arrived.
+    /// The time at which the message's first `bytes` bytes have arrived.
     pub(crate) fn due(&self, bytes: usize) -> Instant {
         self.start + self.model.time(bytes)
     }
@@ -136,7 +136,7 @@ impl Shaper {
         }
     }
 
-    /// When everything queued so far has arrived.
+    /// The time at which everything queued so far has arrived.
     pub(crate) fn idle(&self) -> Instant {
         self.free + self.model.rtt / 2
     }

@@ -16,7 +16,7 @@ pub(crate) const FAREWELL_BYTES: usize = 500;
 /// What a party that gives up tells the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Farewell {
-    /// Why, in its words.
+    /// The reason of the farewell, in its sender's words.
     Words(String),
     /// A check failed: one of these parties broke the protocol.
     Accusation { suspects: Vec<usize>, check: String },

@@ -61,7 +61,7 @@ impl Traffic {
 pub const NO_LAYER: &str = "-";
 
 struct Ledger {
-    /// In order of first use; the first is [`NO_LAYER`].
+    /// Layers in order of first use, each with its traffic; the first is [`NO_LAYER`].
     layers: Vec<(String, Traffic)>,
     current: usize,
     peers: Vec<Traffic>,

@@ -25,7 +25,7 @@ const ELSEWHERE: Duration = Duration::from_secs(1);
 /// No time limit is longer, so that none overflows a clock.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(366 * 24 * 3600);
 
-/// Of a party that goes on until its run ends.
+/// The flag of a party that goes on until its run ends: never raised.
 static STAYS: AtomicBool = AtomicBool::new(false);
 
 /// One party's end of a run: who it is, its links to the others, its meters.

@@ -105,7 +105,7 @@ pub(crate) struct Evaluation<'a> {
     graph: &'a Graph,
     last_use: Rc<[usize]>,
     items: usize,
-    /// By value; empty where no later node reads one.
+    /// Values computed so far, by number; empty where no later node reads one.
     values: Vec<Rc<Vec<f32>>>,
 }
 

@@ -110,7 +110,7 @@ fn truncation_offline<R: Ring>(bencher: Bencher, n: usize) {
     phases::<R>(bencher, Phase::Offline, Call::truncate(n, 12), n, truncate);
 }
 
-/// With a verification of all its products.
+/// The online phase of ReLUs under malicious security, with a verification of all its products.
 #[divan::bench(types = [u32, u64], args = [100_000], sample_count = 5)]
 fn relu_online_malicious<R: Ring>(bencher: Bencher, n: usize) {
     phases_under::<R>(

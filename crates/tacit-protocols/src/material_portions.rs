@@ -212,7 +212,7 @@ mod tests {
             .expect("plain calls")
     }
 
-    /// In as few as fit, in order; what is too large by itself is alone.
+    /// Stages are joined in as few portions as fit, in order; what is too large by itself is alone.
     #[test]
     fn stages_are_joined_as_far_as_they_fit() {
         for (sizes, most, starts) in [

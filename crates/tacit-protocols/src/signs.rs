@@ -8,7 +8,7 @@ use crate::{bicoptor, falcon};
 pub struct Signs {
     /// How many bits a ring must have for a sign over these key bits; `None` if key bits save nothing.
     pub key_bits: Option<fn(KeyBits) -> u32>,
-    /// In how many bits, no fewer than asked for, the protocol takes exact signs of numbers that so many
+    /// The number of bits, no fewer than asked for, in which the protocol takes exact signs of numbers that so many
     /// bits hold; `None` if narrow numbers save nothing.
     pub narrow: Option<fn(u32) -> u32>,
 }
@@ -22,8 +22,8 @@ pub fn room(all: &[Signs], keys: KeyBits) -> u32 {
     rooms.max().unwrap_or(0)
 }
 
-/// In how many bits exact signs of numbers of `bits` bits are taken by each of `all` that gains by it;
-/// the ring's bits if none gains.
+/// The number of bits in which exact signs of numbers of `bits` bits are taken by each of `all` that gains by it; the
+/// ring's bits if none gains.
 pub fn narrowest(all: &[Signs], bits: u32, element_bits: u32) -> u32 {
     let narrow = all.iter().filter_map(|signs| Some(signs.narrow?(bits)));
     match narrow.max().unwrap_or(element_bits) {

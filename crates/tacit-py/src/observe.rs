@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_millis(500);
 /// In so many parts a prediction is told.
 const PARTS: usize = 1000;
-/// As much stack as a program's first thread has.
+/// Bytes of stack, as much as a program's first thread has.
 const STACK: usize = 8 << 20;
 
 /// Runs `work` on a thread of its own, without the interpreter's lock, while this one looks for

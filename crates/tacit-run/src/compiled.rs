@@ -350,7 +350,8 @@ impl Compiled {
     }
 }
 
-/// By how much this process grew at most since it had so much memory, and at most so much until then.
+/// The bytes by which this process grew at most since it had `before`, where `peak` was the most until then; `None`
+/// where the system does not tell.
 fn grown(before: Option<u64>, peak: Option<u64>) -> Option<u64> {
     let now = match peak_memory()? {
         most if most > peak? => most,

@@ -288,7 +288,7 @@ mod tests {
         );
     }
 
-    /// Of a state whose batch is its second axis.
+    /// Items may stand along another axis, as of a state whose batch is its second axis.
     #[test]
     fn items_may_stand_along_another_axis() {
         let state = Held::Numbers(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);

@@ -40,9 +40,9 @@ pub(crate) struct Planned<'a> {
 /// What one party brings.
 #[derive(Clone, Copy)]
 pub(crate) struct Contribution<'a> {
-    /// Of the model's owner.
+    /// The plan of the model, at its owner alone.
     pub model: Option<Planned<'a>>,
-    /// Of the data's owner.
+    /// The input, at the data's owner alone.
     pub input: Option<Given<'a>>,
     /// The true classes of the input, where there are any.
     pub labels: Option<&'a [i64]>,
@@ -103,7 +103,7 @@ pub struct Outcome {
     pub report: Report,
 }
 
-/// Without the outputs: they are the data owner's.
+/// Shows an outcome without the outputs: they are the data owner's.
 impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Outcome")

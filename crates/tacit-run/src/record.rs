@@ -24,7 +24,7 @@ pub struct Revealed {
     pub to: Vec<usize>,
     /// How many of it they have.
     pub count: usize,
-    /// In how many openings: for answers, batches.
+    /// How many openings gave it out: for answers, batches.
     pub openings: usize,
     /// How many more of it were being opened when the run ended: they may be known, too.
     pub begun: usize,
@@ -135,7 +135,7 @@ pub(crate) struct Record {
 /// One line of it.
 #[derive(Serialize)]
 struct Line<'a> {
-    /// When the run ended, in UTC.
+    /// The time at which the run ended, in UTC.
     date: String,
     tacit: &'static str,
     party: usize,

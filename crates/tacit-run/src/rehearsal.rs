@@ -46,7 +46,7 @@ const MOST: Limits = Limits {
 pub struct Rehearsal {
     /// Items of the batch.
     pub items: usize,
-    /// Of the first the set-up, of those after it the medians of both phases.
+    /// Seconds of the first prediction's set-up, and the medians of both phases of those after it.
     pub seconds: Seconds,
 }
 
@@ -56,7 +56,7 @@ impl Rehearsal {
         options::read("rehearsal", text)
     }
 
-    /// Of the predictions' reports.
+    /// What the reports of the predictions tell together.
     fn of(items: usize, reports: &[Report]) -> Self {
         let later = &reports[1.min(reports.len() - 1)..];
         let median = |of: fn(&Report) -> f64| {
@@ -230,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Under every protocol, on a network that takes no part in it, or the rehearsal would be too long; the seconds of
-    /// the cost are those of the rehearsal and of the network.
+    /// A rehearsal tells seconds under every protocol, on a network that takes no part in it, or the rehearsal would be
+    /// too long; the seconds of the cost are those of the rehearsal and of the network.
     #[test]
     fn a_rehearsal_tells_seconds() {
         let model = digits();
@@ -314,7 +314,8 @@ mod tests {
         );
     }
 
-    /// Of 36 items 9 are tried next, and so on: one alone is as long here.
+    /// A rehearsal that does not end is tried with fewer items: of 36 items 9 are tried next, and so on; one alone is
+    /// as long here.
     #[test]
     fn what_does_not_end_is_tried_with_fewer_items() {
         let most = Limits {

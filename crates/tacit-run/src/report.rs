@@ -62,7 +62,7 @@ pub struct LayerReport {
 pub struct BatchReport {
     /// Making its correlated randomness.
     pub offline_seconds: f64,
-    /// From its inputs to its outputs.
+    /// Seconds of the online phase, from its inputs to its outputs.
     pub online_seconds: f64,
 }
 
@@ -73,9 +73,9 @@ pub struct PredictedCost {
     /// connecting them is no part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<PhaseReport>,
-    /// Before the input is there.
+    /// The phase before the input is there.
     pub offline: PhaseReport,
-    /// From the input to the output.
+    /// The phase from the input to the output.
     pub online: PhaseReport,
     /// What `seconds` of the phases mean, in words.
     pub note: String,
@@ -94,9 +94,9 @@ pub struct PredictedCost {
 /// The most memory of processes, in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// Of each party in a process of its own.
+    /// Bytes of each party in a process of its own.
     pub parties: Vec<u64>,
-    /// Of one process with all parties.
+    /// Bytes of one process with all parties.
     pub together: u64,
 }
 
@@ -106,9 +106,9 @@ pub struct Seconds {
     /// Once, before the first prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<f64>,
-    /// Before the input is there.
+    /// Seconds of the phase before the input is there.
     pub offline: f64,
-    /// From the input to the output.
+    /// Seconds of the phase from the input to the output.
     pub online: f64,
 }
 
@@ -164,7 +164,7 @@ pub struct Report {
     pub setup: PhaseReport,
     /// Correlated randomness, all batches together.
     pub offline: PhaseReport,
-    /// From the inputs to the outputs, all batches together.
+    /// The phase from the inputs to the outputs, all batches together.
     pub online: PhaseReport,
     /// The online phase layer by layer.
     pub layers: Vec<LayerReport>,

@@ -26,7 +26,7 @@ type Open = Box<dyn FnOnce() -> Box<dyn BufRead> + Send>;
 
 /// Files of inputs, one after the other; read by the data's owner alone.
 pub struct Requests {
-    /// Until the first is waited for.
+    /// What opens the text, until the first file is waited for.
     open: Option<Open>,
     lines: Option<Receiver<io::Result<PathBuf>>>,
 }

@@ -24,9 +24,9 @@ use crate::{Compiled, Error, Outcome, Progress, Settings, Tensor};
 /// does what follows an error.
 pub struct Session {
     settings: Settings,
-    /// Of threads, what joins them.
+    /// What joins the parties, if they are threads.
     links: LinkModel,
-    /// Of processes, what starts a party.
+    /// What starts a party, if they are processes.
     command: Option<Vec<String>>,
     open: Option<Open>,
 }
@@ -50,7 +50,7 @@ impl Open {
 
 enum Parties {
     Threads(Vec<Joined>),
-    /// With the items that they predict at a time.
+    /// Processes, with the items that they predict at a time.
     Processes(Running, Option<NonZeroUsize>),
 }
 

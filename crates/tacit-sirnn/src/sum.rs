@@ -74,7 +74,7 @@ struct Term<'a> {
     planes: u32,
     shape: Shape,
     scale: u64,
-    /// At `from`: the numbers.
+    /// The numbers, at the party `from` that knows them.
     rows: Cow<'a, [u64]>,
     /// The planes of the bits, at the party that does not know the numbers.
     choices: Vec<Bits>,

@@ -24,7 +24,7 @@ fn sirnn_over(bits: u32) -> SirnnOver {
     })
 }
 
-/// With every product by encryption that can be.
+/// A subject that encrypts every product that can be.
 fn encrypting_over(bits: u32) -> SirnnOver {
     SirnnOver(Options {
         products: Products::Rlwe,

@@ -55,7 +55,7 @@ pub trait Tiles {
 
     /// Registers for tiles of `SIDE` rows.
     fn new() -> Self;
-    /// From here on, the left operand and the results have so many rows. The content of all registers is lost.
+    /// Sets how many rows the left operand and the results have from here on. The content of all registers is lost.
     fn set_rows(&mut self, rows: usize);
     /// Makes the results in register `sum` zero.
     fn clear(&mut self, sum: usize);

@@ -87,7 +87,7 @@ mod tests {
     use crate::isa::same_everywhere;
     use crate::mersenne::{F5, F7, on_every_field, sample};
 
-    /// On arbitrary shares, from the formulas of docs/spec/liu24.md, section 6.2.
+    /// The kernel on arbitrary shares gives what the formulas of docs/spec/liu24.md, section 6.2, say.
     fn definition<F: Field>() {
         let l = F::BITS as usize;
         for n in [0, 1, 17, 255, 257, 2500] {

@@ -167,7 +167,7 @@ mod tests {
     use crate::isa::same_everywhere;
     use crate::mersenne::{F5, F7, on_every_field, sample};
 
-    /// On arbitrary shares, from the formulas of docs/spec/liu24.md, section 6.3.
+    /// The kernel on arbitrary shares gives what the formulas of docs/spec/liu24.md, section 6.3, say.
     fn definition<F: Field>() {
         let (l, size) = (F::BITS as usize, rot_size::<F>());
         for n in [0, 1, 15, 16, 17, 257, 300] {

@@ -67,7 +67,7 @@ impl Transfers {
         }
     }
 
-    /// From the `n`th of these on.
+    /// The transfers without the first `n`.
     pub fn from(self, n: usize) -> Self {
         let first = self.first + n as u64;
         Transfers { first, ..self }
@@ -101,7 +101,7 @@ pub struct Hash {
 }
 
 impl Hash {
-    /// With the session's nonce, which need not be secret.
+    /// A hash with the session's nonce, which need not be secret.
     pub fn new(nonce: [u8; 16]) -> Self {
         Hash {
             nonce: Block::from_le_bytes(nonce),

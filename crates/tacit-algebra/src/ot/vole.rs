@@ -273,7 +273,7 @@ fn interleave(isa: Isa, indices: &[Row], choices: &mut [u64]) {
 /// The sender's end: all leaves but one of every tree.
 pub struct Punctured {
     streams: Streams,
-    /// By tree, `depth` bits each: its missing leaf.
+    /// The missing leaf of each tree, in `depth` bits.
     secrets: Vec<u64>,
 }
 

@@ -13,7 +13,7 @@ pub struct Map {
     gf: Gf,
     rows: usize,
     cols: usize,
-    /// Of each output plane, the input planes that it is the sum of.
+    /// The input planes that each output plane is the sum of.
     taps: Vec<Vec<u16>>,
 }
 

@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// On one thread and on many, at lengths within and across strips.
+    /// Messages are as defined, on one thread and on many, at lengths within and across strips.
     #[test]
     fn messages_are_their_definition() {
         for n in [1, 7, 64, 512, 513, 12_345] {

@@ -17,7 +17,7 @@ pub(super) const STATISTICS: usize = 4;
 /// Quotients are below this power of two, and up to so much of it: divisors are rounded.
 const QUOTIENT: i32 = 2;
 const MOST: f64 = 0.97 * 4.0;
-/// Between which numbers elements, means, variances, factors and summands lie.
+/// Ranges of elements, means, variances, factors and summands, from low to high.
 const RANGES: [[f64; 2]; 1 + STATISTICS] = [
     [-3.0, 3.0],
     [-2.0, 2.0],

@@ -311,7 +311,8 @@ mod tests {
         assert!(!accepts("maxpool", 9, 0, 8 - 2 * 65_535) && !accepts("maxpool", 9, 0, 10));
     }
 
-    /// Of a convolution, whose results are more than its operands; the element is the whole's.
+    /// A wrong element of a chunk is named by its place in the whole, as of a convolution, whose results are more than
+    /// its operands.
     #[test]
     fn a_wrong_element_of_a_chunk_is_named() {
         let case = Case::new(&options("conv", 2, None), 64).expect("a case");

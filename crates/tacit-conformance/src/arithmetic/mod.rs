@@ -222,8 +222,8 @@ pub fn maxpools(s: &dyn Subject) {
     }
 }
 
-/// Of a small ring all pairs whose difference has a sign; of every ring larger windows, in which
-/// values are few, so that many are equal.
+/// Maxima of windows with derivatives are right: of a small ring for all pairs whose difference has a sign; of every
+/// ring for larger windows, in which values are few, so that many are equal.
 pub fn maxpools_with_derivatives(s: &dyn Subject) {
     if s.modulus() <= 256 {
         let half = 1i64 << (s.sign_bits() - 1);

@@ -42,7 +42,7 @@ macro_rules! views {
     };
 }
 
-/// Of how many configurations a test takes those.
+/// How many of the configurations a test takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
     /// One audience for each program, all of them over the programs.

@@ -66,7 +66,7 @@ fn distinct<'a>(a: &'a [Row], b: &'a [Row]) -> [Vec<&'a [u8]>; 2] {
 /// The span of the samples' monomials, grown sample by sample.
 struct Samples {
     modulus: u8,
-    /// By its first place other than 0, which is 1.
+    /// The rows of the basis by their first place other than 0, which is 1.
     basis: Vec<Option<Vec<u8>>>,
     /// The basis over a field of two elements, with each row packed into bits.
     packed: Vec<Option<Vec<u64>>>,

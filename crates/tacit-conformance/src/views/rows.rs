@@ -13,7 +13,7 @@ pub struct Row {
     pub name: String,
     pub kinds: usize,
     pub values: Vec<u8>,
-    /// From which sample on it has one each, if so.
+    /// The first sample from which on the row has a number for each, if so.
     pub start: Option<usize>,
     /// Whether the row is among the few of which relations of degree 2 are looked for, too: words, and of planes the
     /// two lowest and the highest.
@@ -23,11 +23,11 @@ pub struct Row {
 /// What the rows of a protocol are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Words {
-    /// Of a ring of 8 bits, a byte each.
+    /// Words of a ring of 8 bits, a byte each.
     Ring,
-    /// Of a small field, a byte each.
+    /// Elements of a small field, a byte each.
     Field(u8),
-    /// Of a ring of 8 bits, in saved shares 8 bytes each after one that tells the width.
+    /// Words of a ring of 8 bits, in saved shares 8 bytes each after one that tells the width.
     Wide,
 }
 

@@ -33,8 +33,8 @@ pub fn available() -> bool {
 #[derive(Clone)]
 struct Twiddles {
     each: Vec<[f64; 2]>,
-    /// Of the two layers of the smallest spans, as vectors of four blocks: for each 16 values the one
-    /// twiddle of the first of them, the two of the second.
+    /// Twiddles of the two layers of the smallest spans, as vectors of four blocks: for each 16 values the one twiddle
+    /// of the first of them, the two of the second.
     tail: Vec<[[f64; LANES]; 2]>,
 }
 
@@ -75,7 +75,7 @@ pub struct Floats {
 }
 
 impl Floats {
-    /// Of the twiddles of a transform, in their order.
+    /// Makes floats of the twiddles of a transform, in their order.
     pub fn new(modulus: &Modulus, forward: &[u64], backward: &[u64], last: u64) -> Self {
         let p = modulus.value();
         assert!(p < 1 << 50, "products of residues are exact");

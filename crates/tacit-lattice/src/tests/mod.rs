@@ -234,7 +234,7 @@ fn packed_coefficients_stand_side_by_side() {
     }
 }
 
-/// With the primes of runs and as many levels as these pack.
+/// The parameters of runs hold what they say, with as many levels as these pack.
 #[test]
 fn runs_parameters_hold_what_they_say() {
     let (levels, bits, size) = (8, 37, 1i64 << 13);

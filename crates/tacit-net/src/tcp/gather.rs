@@ -19,7 +19,7 @@ use crate::party::{LONGEST_WAIT, Party};
 use crate::queue::End;
 use crate::{LinkModel, NetError};
 
-/// When a peer that is not there yet is first mentioned, and how often afterwards.
+/// How long a peer is waited for before it is first mentioned, and how often it is mentioned afterwards.
 const FIRST_NOTICE: Duration = Duration::from_secs(1);
 const NEXT_NOTICE: Duration = Duration::from_secs(5);
 /// How many connections turned away are mentioned one by one between two such notices.
@@ -50,7 +50,7 @@ pub(super) struct Gathering<'a> {
     limit: Duration,
     next_notice: Instant,
     strays: usize,
-    /// When a peer first said of another that it has stopped.
+    /// The time at which a peer first said of another that it has stopped.
     relayed: Option<Instant>,
     /// What was said to those who had come.
     said: Option<Farewell>,

@@ -75,7 +75,7 @@ pub struct TcpConfig {
     pub parties: Vec<Peer>,
     /// This party's key and certificate.
     pub identity: Identity,
-    /// Where parties above this one come in; the last party needs none. See [`listen`].
+    /// The port at which parties above this one come in; the last party needs none. See [`listen`].
     pub listener: Option<TcpListener>,
     /// The link to emulate.
     pub model: LinkModel,
@@ -98,9 +98,9 @@ pub enum Notice {
         name: String,
         /// The peer's address.
         address: String,
-        /// For how long it has been waited.
+        /// How long the peer has been waited for.
         waited: Duration,
-        /// For how long it will be.
+        /// How long the peer will be waited for.
         limit: Duration,
     },
     /// A peer that had come is gone, without a word; it may come again.

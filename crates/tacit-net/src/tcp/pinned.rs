@@ -30,7 +30,7 @@ pub(crate) struct Roster {
 /// Why a certificate was refused.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
-    /// In words, for the error.
+    /// Why the certificate was refused, in words for the error.
     pub(crate) why: String,
     /// Whether the other end proved to be somebody known, so that it is no mere stranger.
     pub(crate) known: bool,

@@ -211,7 +211,8 @@ impl Step<'_> {
         Ok(found)
     }
 
-    /// By the positive parts of `x - low` and `x - high`, compared in one go; without bounds, `x`.
+    /// Computes `min(max(x, low), high)` by the positive parts of `x - low` and `x - high`, compared in one go; without
+    /// bounds, `x`.
     fn clip(
         &self,
         machine: &mut Erased,

@@ -12,7 +12,7 @@ pub struct Input {
     pub name: String,
     /// The shape of one item of it.
     pub shape: Vec<usize>,
-    /// Before which axis of an item the batch stands in the file.
+    /// The axis of an item before which the batch stands in the file.
     pub batch: usize,
     /// What its numbers are.
     pub kind: InputKind,
@@ -28,7 +28,7 @@ pub struct Input {
 /// The texts that a model knows of an input. All parties know them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Texts {
-    /// In the order of their bytes, none twice; a text is given as its place here.
+    /// The texts that the model knows, in the order of their bytes, none twice; a text is given as its place here.
     pub known: Vec<String>,
     /// Whether any other text may be given, too, as the place behind the last.
     pub others: bool,

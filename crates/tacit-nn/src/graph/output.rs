@@ -18,7 +18,7 @@ pub struct Output {
     pub tail: Vec<Tail>,
     /// The shape of one item of it, after the tail.
     pub shape: Vec<usize>,
-    /// Before which axis of an item the batch stands in the file.
+    /// The axis of an item before which the batch stands in the file.
     pub batch: usize,
     /// What the classes are called whose numbers it gives; `None` where they are the numbers.
     pub classes: Option<Classes>,

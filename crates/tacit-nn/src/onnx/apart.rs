@@ -43,7 +43,7 @@ fn all(bits: impl Iterator<Item = u8>) -> u8 {
     bits.fold(0, |all, bit| all | bit)
 }
 
-/// Of every `k` elements all bits, `n` times.
+/// All bits of every `k` elements, joined, `n` times.
 fn spread(x: &[u8], k: usize, n: usize) -> Vec<u8> {
     let rows = x.chunks(k).map(|row| all(row.iter().copied()));
     rows.flat_map(|bits| std::iter::repeat_n(bits, n)).collect()
@@ -67,7 +67,7 @@ fn of_windows(pool: &Pool, x: &[u8]) -> Vec<u8> {
     (0..pool.out_len()).map(element).collect()
 }
 
-/// As a pool of each group's channels, of which every filter has the bits.
+/// The bits of a convolution's results: those of a pool of each group's channels, which every filter has.
 fn of_conv(conv: &Conv, x: &[u8]) -> Vec<u8> {
     let g = &conv.geometry;
     let plane = g.height * g.width;

@@ -17,7 +17,7 @@ use crate::tail;
 
 /// Items of the batch that is held against one item.
 const SEVERAL: usize = 3;
-/// From where to where the numbers of inputs lie, of one comparison each.
+/// Spans that the numbers of inputs lie in, of one comparison each.
 const SPANS: [(f64, f64); 3] = [(-1.0, 1.0), (-4.0, 4.0), (0.1, 1.0)];
 /// How far apart float32 may be, which adds in another order, of the largest output.
 const NEAR: f32 = 1e-3;

@@ -35,7 +35,7 @@ pub(super) struct Builder {
     pub inputs: Vec<Input>,
     /// An input whose numbers must be of another kind than was assumed, and which.
     pub wanted: Option<(usize, InputKind)>,
-    /// For inputs, how many rows some of their numbers may choose from.
+    /// How many rows some numbers of an input may choose from, by inputs.
     pub wanted_limits: Vec<(usize, Vec<(usize, usize)>)>,
     /// What must be known of inputs of texts, by the inputs.
     pub wanted_texts: BTreeMap<usize, Texts>,
@@ -53,7 +53,7 @@ pub(super) struct Builder {
     pub lines: HashMap<ValueId, (ValueId, [usize; 3])>,
     /// Whether a mask that is computed may hide scores.
     pub hides: std::cell::Cell<bool>,
-    /// For values in the file, by their names: the elements that a softmax of them leaves out.
+    /// The elements of values in the file that a softmax of them leaves out, by the values' names.
     pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.
     pub truths: HashSet<ValueId>,

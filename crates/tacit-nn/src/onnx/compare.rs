@@ -85,7 +85,7 @@ fn of_tokens(
     Ok(mapped.map(|id| Value::Secret { id, shape, batch }))
 }
 
-/// From here on, of either sign, a number is compared with that no value reaches: parties hold none as large.
+/// The magnitude from which on a number is compared with that no value reaches: parties hold none as large.
 const UNREACHED: f32 = 1e38;
 
 /// 1 where `a >= b`, else 0.

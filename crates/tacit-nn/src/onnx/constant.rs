@@ -48,7 +48,7 @@ impl Data {
         }
     }
 
-    /// As floats of 32 bits.
+    /// The numbers as floats of 32 bits.
     pub(super) fn floats(&self) -> Weights {
         match self {
             Data::Float(v) => v.clone(),

@@ -13,7 +13,7 @@ use super::mask::LEAST;
 use super::proto::data_type::INT64;
 use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 
-/// From which operator set on a minimum takes its axes as an input.
+/// The operator set from which on a minimum takes its axes as an input.
 const AXES_GIVEN: i64 = 18;
 /// The types of attributes: of one whole number, and of several.
 const INT: i32 = 2;

@@ -113,7 +113,7 @@ fn scattered(
     }
 }
 
-/// By one factor and one term for every element.
+/// Scatters constants into `x`, by one factor and one term for every element.
 fn constants(
     call: &Call,
     builder: &mut Builder,

@@ -11,7 +11,7 @@ use super::proto::{
 
 /// The type of an attribute of one whole number.
 const INT: i32 = 2;
-/// From which operator set on sums and new axes take their axes as an input.
+/// The operator set from which on sums and new axes take their axes as an input.
 const AXES_GIVEN: i64 = 13;
 
 /// A scatter whose places TopK or ArgMax found.

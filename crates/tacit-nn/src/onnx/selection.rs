@@ -95,7 +95,7 @@ fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u3
     ))
 }
 
-/// As many items as no run takes.
+/// More items than any run takes.
 const MOST_ITEMS: i64 = 1_000_000_000;
 
 /// Whether `start..end` by `step` is all of a batch, however many items that has.

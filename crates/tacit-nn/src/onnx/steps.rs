@@ -91,7 +91,7 @@ impl Step {
     }
 }
 
-/// As float32 computes it.
+/// The result of a step for `x`, as float32 computes it.
 pub(super) fn apply(x: f32, step: One) -> f32 {
     match step {
         One::With(Arithmetic::Add, _, number) => x + number,
@@ -117,7 +117,7 @@ pub(super) fn direction(step: One) -> Option<f32> {
     }
 }
 
-/// By how much more two results are apart than what they are of, at most.
+/// The factor by which two results are farther apart than what they are of, at most.
 pub(super) fn factor(step: One) -> f32 {
     match step {
         One::With(Arithmetic::Add | Arithmetic::Sub, ..) => 1.0,

@@ -40,7 +40,7 @@ pub(super) enum Text {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Given {
     input: usize,
-    /// Which of the texts of an item of it.
+    /// Place of the text among those of an item of the input.
     place: usize,
     change: Rc<Change>,
 }
@@ -49,7 +49,7 @@ pub(super) struct Given {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Change {
     of: BTreeMap<String, String>,
-    /// In place of all others; without it they stay.
+    /// The text that takes the place of all others; without it they stay.
     others: Option<String>,
 }
 

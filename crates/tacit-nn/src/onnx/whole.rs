@@ -148,7 +148,7 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
     }
 }
 
-/// With as many axes for every computed value as the input that has the most.
+/// The elements of a node's inputs, computed values with as many axes as the input that has the most.
 fn elements(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let rank = |value: &Value| match value {
         Value::Constant(constant) => constant.shape.len(),

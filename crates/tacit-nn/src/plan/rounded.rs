@@ -146,7 +146,7 @@ pub(super) fn poles(graph: &Graph) -> Vec<bool> {
     poles
 }
 
-/// By what each element of a mean is off, for its public factor is rounded; nothing of other layers.
+/// What each element of a mean is off by, for its public factor is rounded; nothing of other layers.
 fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
     let of = |(node, &bits): (&Node, &u32)| match &node.op {
         Op::AveragePool(pool) => {

@@ -66,9 +66,9 @@ pub(super) struct Rounding {
 pub(super) enum Signs {
     Negative,
     Positive,
-    /// Either sign, by layer.
+    /// Errors of either sign, by layer.
     Mixed,
-    /// Either sign, and any size, by chance.
+    /// Errors of either sign, and any size, by chance.
     ByChance,
 }
 

@@ -63,7 +63,7 @@ impl Spread {
         }
     }
 
-    /// By how much samples deviate, if that is more than the noise of float32 in the layers before.
+    /// The deviation of samples, if that is more than the noise of float32 in the layers before.
     pub fn beyond_noise(self) -> Option<f64> {
         self.deviation
             .filter(|&deviation| deviation > NOISE * self.largest)

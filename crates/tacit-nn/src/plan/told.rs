@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// With four places, or as a power of ten where that tells nothing. What float32 does not hold is told by its
-/// largest number: that has no end, as far as a plan knows.
+/// A number in messages: with four places, or as a power of ten where that tells nothing. What float32 does not hold is
+/// told by its largest number: that has no end, as far as a plan knows.
 pub(super) struct Told(pub f64);
 
 impl fmt::Display for Told {

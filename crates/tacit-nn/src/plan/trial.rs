@@ -39,16 +39,16 @@ const TO_CHOOSE: usize = 2;
 /// The largest errors of a trial, as shares of what they are held against.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Erred {
-    /// Of the outputs of all inputs, each as a whole, and of their small columns.
+    /// The error of the outputs of all inputs, each as a whole, and of their small columns.
     pub(super) with_columns: f64,
-    /// Of the outputs of all inputs, each as a whole.
+    /// The error of the outputs of all inputs, each as a whole.
     pub(super) all: f64,
-    /// Of the samples among them; of all, if none is one.
+    /// The error of the samples among the inputs; of all inputs, if none is one.
     pub(super) of_samples: f64,
 }
 
 impl Erred {
-    /// With what others, such as more samples, show.
+    /// The larger errors of these and of what others, such as more samples, show.
     pub(super) fn or(self, others: Self) -> Self {
         Erred {
             with_columns: self.with_columns.max(others.with_columns),
@@ -57,7 +57,8 @@ impl Erred {
         }
     }
 
-    /// Of looks, the last of which is at samples if any is: each at whole outputs, and with their columns.
+    /// The errors of some looks, the last of which is at samples if any is: each at whole outputs, and with their
+    /// columns.
     fn of(looks: &[[f64; 2]]) -> Self {
         let most = |at: usize| looks.iter().map(|look| look[at]).fold(0.0, f64::max);
         Erred {
@@ -110,13 +111,14 @@ pub(super) struct Trial {
     samples: usize,
     /// More samples, if they can be afforded.
     sampled: Option<Cases>,
-    /// Of every output the columns that are looked at by themselves.
+    /// The columns of every output that are looked at by themselves.
     small: Vec<Vec<Column>>,
     repeats: usize,
 }
 
 impl Trial {
-    /// Over narrow rings and fields a last place is much of what outputs differ by, and no plan is finer.
+    /// A trial of a model's inputs. Over narrow rings and fields a last place is much of what outputs differ by, and no
+    /// plan is finer.
     pub(super) fn new(graph: &Graph, inputs: &Inputs, is_wide: bool) -> Result<Self, PlanError> {
         let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
         let first = Cases::new(graph, inputs.trial(graph.given_len(), most))?;
@@ -212,7 +214,7 @@ impl Trial {
         self.small.iter().any(|columns| !columns.is_empty())
     }
 
-    /// In how many manners of rounding the chosen plan is tried.
+    /// How many manners of rounding the chosen plan is tried in.
     fn repeats(&self, in_all_manners: bool) -> usize {
         match in_all_manners {
             true => MANNERS.len(),
@@ -255,7 +257,7 @@ impl Trial {
     }
 }
 
-/// Of every output the columns that the first of these cases, so many samples, show to deviate far less than all.
+/// The columns of every output that the first of the cases, `samples` samples, show to deviate far less than all.
 fn small_columns(graph: &Graph, cases: &Cases, samples: usize) -> Vec<Vec<Column>> {
     let row = cases.exact.len() / cases.items(graph).max(1);
     let of_output = |output: &Output| match samples {

@@ -5,7 +5,7 @@ use tacit_algebra::isa::{Loop, run};
 
 /// Adds and takes away again all that is less than 1.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
-/// From here on a number is whole, or nearly.
+/// The magnitude from which on a number is whole, or nearly.
 const FAR: f64 = 2_251_799_813_685_248.0;
 
 /// The largest whole number that is not above `x`.
@@ -132,8 +132,8 @@ mod tests {
         assert!(Isa::available().all(|isa| all(isa) == portable));
     }
 
-    /// Of many places, of neighbouring ones, and of two sequences whose names are neighbours: means and
-    /// products as of independent chances.
+    /// Chances look random: of many places, of neighbouring ones, and of two sequences whose names are neighbours,
+    /// means and products are as of independent chances.
     #[test]
     fn chances_look_random() {
         const N: u32 = 1 << 16;

@@ -83,8 +83,8 @@ mod tests {
         Some([search.low, search.steps.into()])
     }
 
-    /// As few signs as tell all whole numbers of the range apart, none where there is but one; where it begins is
-    /// told roughly.
+    /// A search takes as few signs as tell all whole numbers of the range apart, none where there is but one; where it
+    /// begins is told roughly.
     #[test]
     fn a_search_covers_the_range_and_no_more() {
         assert_eq!(of(Whole::Down, (0.0, 255.9)), Some([0, 8]));

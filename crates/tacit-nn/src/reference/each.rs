@@ -120,7 +120,8 @@ impl Loop for EndsOf<'_> {
 mod tests {
     use super::*;
 
-    /// Of all lengths about a row of lanes, with the ends and NaN at every place.
+    /// The ends of rows are found wherever they stand: of all lengths about a row of lanes, with the ends and NaN at
+    /// every place.
     #[test]
     fn ends_are_found_wherever_they_stand() {
         for n in [1, 15, 31, 32, 33, 65, 3 * AT_ONCE + 5] {

@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// With every small negative let through, and with none.
+    /// A node's results with every small negative let through, and with none.
     fn both(op: Op, x: &[f32]) -> [Vec<f32>; 2] {
         let node = node(op);
         [0.0, 1.0].map(|chance| evaluate(&node, x, WINDOW, || chance))

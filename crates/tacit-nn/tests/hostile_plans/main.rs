@@ -30,7 +30,7 @@ use tacit_sirnn::{Options, Products, Sirnn, SirnnCost, ot::OtExtension};
 
 /// What an item of an accepted plan may take here, so that running it is cheap.
 const LIMIT: u64 = 64 << 20;
-/// Beside what the limit is about: parties, threads, tables of functions.
+/// Bytes of memory beside what the limit is about: parties, threads, tables of functions.
 const SLACK: usize = 64 << 20;
 /// Accepted plans of which one runs on every protocol.
 const EVERY: usize = 100;
@@ -174,7 +174,7 @@ fn alone<R: Ring>(plan: &Plan) -> Result<(), Error> {
     predicted(plan, clear::machine(R::BITS, party))
 }
 
-/// In the clear; its cost on the protocol that has widths, whose code the count runs on zeros.
+/// Runs a plan in the clear, and counts its cost on the protocol that has widths, whose code the count runs on zeros.
 fn run_clear(plan: &Plan) -> Result<(), Error> {
     match plan.modulus.bits() {
         32 => alone::<u32>(plan)?,
@@ -208,7 +208,7 @@ fn sirnn(plan: &Plan) -> Options {
     }
 }
 
-/// On protocols, between parties.
+/// Runs a plan on protocols, between parties.
 fn run_secure(plan: &Plan) {
     if plan.modulus.bits() != 64 {
         return;
@@ -228,7 +228,7 @@ fn run_secure(plan: &Plan) {
     });
 }
 
-/// On the protocol that has widths.
+/// Runs a plan on the protocol that has widths.
 fn run_sirnn(plan: &Plan) {
     let _ = testing::run(parties(2), |party| {
         predicted(plan, Erased::new(Sirnn::new(party, sirnn(plan))?))

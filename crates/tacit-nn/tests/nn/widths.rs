@@ -205,7 +205,7 @@ fn hostile_widths_are_refused() {
     }
 }
 
-/// As few bits as the trial allows, and no layer that an input could lead beyond its width.
+/// A plan has as few bits as the trial allows, and no layer that an input could lead beyond its width.
 #[test]
 fn the_precision_is_what_the_ranges_need() {
     let (graph, x) = (gated(), noise(9, 60, 2.0));

@@ -11,12 +11,13 @@ use crate::{Error, Truncation};
 /// How signs are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
-    /// For each call whichever is declared to take less time on the link, the offline phase included.
+    /// Signs are taken for each call in whichever way is declared to take less time on the link, the offline phase
+    /// included.
     Auto,
-    /// By adding bits, exactly (docs/spec/adder.md): hops with the logarithm of the width.
+    /// Signs are taken exactly by adding bits (docs/spec/adder.md): hops with the logarithm of the width.
     Adder,
-    /// By key bits, in one round trip to the assistant (docs/spec/bicoptor2.md, section 5). Where none are
-    /// promised the adder takes its place.
+    /// Signs are taken by key bits, in one round trip to the assistant (docs/spec/bicoptor2.md, section 5). Where none
+    /// are promised the adder takes its place.
     Bicoptor,
 }
 

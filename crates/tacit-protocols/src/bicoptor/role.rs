@@ -16,16 +16,16 @@ pub(super) enum PartyRole {
     Holder {
         /// Whether this is party 0, whose share carries public constants.
         first: bool,
-        /// In common with the other holder: `seed01`.
+        /// The generator in common with the other holder: `seed01`.
         common: Prg,
-        /// In common with the assistant: `seed02` or `seed12`.
+        /// The generator in common with the assistant: `seed02` or `seed12`.
         dealt: Prg,
     },
     /// Party 2, which holds no share and deals randomness.
     Assistant {
-        /// In common with party 0: `seed02`.
+        /// The generator in common with party 0: `seed02`.
         first: Prg,
-        /// In common with party 1: `seed12`.
+        /// The generator in common with party 1: `seed12`.
         second: Prg,
     },
 }

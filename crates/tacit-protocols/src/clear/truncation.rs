@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Within six standard errors of `|x| / 2^l`.
+    /// Random masks fail at the rate `|x| / 2^l`, within six standard errors.
     #[test]
     fn random_masks_fail_at_that_rate() {
         let times = 1 << 16;

@@ -72,7 +72,7 @@ pub(super) struct TruncateBatch<R> {
     pub low_shifted: Rss<Buffer<R>>,
     /// The top bit of `r` over Z_L.
     pub msb: Rss<Buffer<R>>,
-    /// For truncation without any error.
+    /// Material for truncation without any error.
     pub exact: Option<ExactBatch<R>>,
 }
 

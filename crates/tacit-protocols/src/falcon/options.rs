@@ -18,10 +18,11 @@ pub enum Security {
 /// How signs are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
-    /// By adding the components' bits (docs/spec/adder.md): few bytes and no material, hops with the
+    /// Signs are taken by adding the components' bits (docs/spec/adder.md): few bytes and no material, hops with the
     /// logarithm of the width.
     Adder,
-    /// The paper's wrap3 (docs/spec/falcon.md, section 4): a hop or two less once its material is made.
+    /// Signs are taken by the paper's wrap3 (docs/spec/falcon.md, section 4): a hop or two less once its material is
+    /// made.
     Falcon,
 }
 

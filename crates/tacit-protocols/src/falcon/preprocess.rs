@@ -26,7 +26,7 @@ pub(super) struct Sum<R> {
     pub bits: Vec<Rss<Bits>>,
     /// The carry *into* bit `i` of the last addition, for `i` in `0 ..= m`.
     pub carries: Vec<Rss<Bits>>,
-    /// With the last carry: the parity of the wraps of the sum.
+    /// The parity of the wraps of the sum, with the last carry.
     pub first_wrap: Rss<Bits>,
     /// `(x_0 + x_1) mod 2^m` at party 0, who knows both, where it adds these
     /// two by itself; else empty.

@@ -70,7 +70,7 @@ impl<R: Ring> Falcon<R> {
         self.finish_truncation(&view, c, trunc)
     }
 
-    /// From the opened masked value to the quotient.
+    /// Makes the quotient from the opened masked value.
     fn finish_truncation(
         &mut self,
         view: &View<TruncateBatch<R>>,

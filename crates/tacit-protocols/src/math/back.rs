@@ -69,8 +69,8 @@ pub(super) struct Back {
 }
 
 impl Back {
-    /// For numbers up to `2^(inner + whole)` and these exponents of their powers, whose products stay
-    /// below `2^room`: the largest `inner` for which there is a way back, with `exponents(inner)`.
+    /// The way back for numbers up to `2^(inner + whole)` and these exponents of their powers, whose products stay
+    /// below `2^room`: the largest `inner` for which there is one, with `exponents(inner)`.
     ///
     /// One product is taken if it leaves `ENOUGH` inner bits, or half of the room if that is less.
     pub fn widest(
@@ -99,8 +99,8 @@ impl Back {
         })
     }
 
-    /// With `t` bits for the fine product to truncate, the coarse one divides by what exceeds `2^t`;
-    /// what stays below a unit becomes 0.
+    /// A way back by two products: with `t` bits for the fine one to truncate, the coarse one divides by what exceeds
+    /// `2^t`; what stays below a unit becomes 0.
     fn twice(room: u32, magnitude: u32, exponents: Vec<Option<i32>>) -> Option<Self> {
         let (room, magnitude) = (room as i32, magnitude as i32);
         let most = exponents.iter().flatten().copied().max()?;

@@ -107,7 +107,7 @@ pub(super) struct Normal {
 }
 
 impl Normal {
-    /// By the intervals below `tops`, with `inner` fraction bits.
+    /// A normalisation by the intervals below `tops`, with `inner` fraction bits.
     pub fn new(arguments: Arguments, tops: Vec<i32>, inner: u32) -> Result<Self, Error> {
         let [low, _] = arguments.exponents()?;
         let lower = &tops[..tops.len() - 1];

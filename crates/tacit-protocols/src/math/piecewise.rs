@@ -67,7 +67,7 @@ struct Layout {
 }
 
 impl Pieces {
-    /// By as few pieces as hold the error; where none do, by those with the least.
+    /// The approximation by as few pieces as hold the error; where none do, by those with the least.
     pub fn fit<F: Fn(f64) -> f64>(format: Format, shape: &Shape<F>) -> Result<Self, Error> {
         let inner = format.room() / 2;
         let lost = shape.units * exp2(format.fraction as i32 - inner as i32);

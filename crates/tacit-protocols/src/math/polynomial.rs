@@ -98,7 +98,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// In the fewest products, and of such the fewest hops.
+    /// The way to compute a polynomial of `degree` in the fewest products, and of such the fewest hops.
     pub fn new(degree: usize, inner: u32, places: u32) -> Self {
         let blocks = |width| Blocks {
             degree,
@@ -305,7 +305,7 @@ fn groups(n: usize, k: usize) -> Conv2d {
     }
 }
 
-/// From 1 known power to `degree`: how many are known, and how many are added.
+/// How many powers are known, and how many are added, step by step from 1 known power to `degree`.
 fn doublings(degree: usize) -> impl Iterator<Item = (usize, usize)> {
     let mut known = 1;
     std::iter::from_fn(move || {

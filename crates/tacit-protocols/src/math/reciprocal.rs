@@ -111,7 +111,7 @@ impl Core {
         }
     }
 
-    /// With as many factors as the places inside need, or as few as the format asks for.
+    /// The iteration with as many factors as the places inside need, or as few as the format asks for.
     fn new(format: &Format, inner: u32, leakage: Leakage) -> Self {
         let all = if inner <= THREE_FACTORS { 3 } else { 4 };
         let left = |factors: u32| (0..factors).fold(FIRST, |error, _| error * error);

@@ -21,7 +21,7 @@ pub(super) struct Reached {
 }
 
 impl Steps {
-    /// For elements that `bits` bits hold, the sign included, over a ring or field of `element_bits`.
+    /// Steps for elements that `bits` bits hold, the sign included, over a ring or field of `element_bits`.
     pub fn new(thresholds: Vec<i64>, bits: u32, element_bits: u32) -> Self {
         let farthest = thresholds.iter().map(|t| t.unsigned_abs()).max();
         let keys = match bits < element_bits {
@@ -34,7 +34,7 @@ impl Steps {
         Steps { thresholds, keys }
     }
 
-    /// For elements from 0 to `most`, between which the thresholds are.
+    /// Steps for elements from 0 to `most`, between which the thresholds are.
     pub fn between(thresholds: Vec<i64>, most: i64, element_bits: u32) -> Self {
         let keys = promise(most as u64, element_bits);
         Steps { thresholds, keys }

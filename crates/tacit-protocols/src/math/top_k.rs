@@ -258,7 +258,7 @@ impl Level {
         (0..windows).flat_map(of_window).collect()
     }
 
-    /// Of the best of all groups of all windows, and then what was left over: window by window.
+    /// The places of the best of all groups of all windows, and then of what was left over: window by window.
     fn joined(self, windows: usize, k: usize) -> Vec<u32> {
         let (best, rest) = (self.groups * k, self.rest);
         let of_window = |i: usize| {

@@ -42,7 +42,7 @@ impl<R: Ring> Encoding for Words<R> {
     }
 }
 
-/// As many bits of each residue as the prime has; unused bits at the end are 0.
+/// Length of residues: as many bits of each as the prime has; unused bits at the end are 0.
 impl<R: Ring> Length for Residues<R> {
     type Len = usize;
     fn bytes(n: usize) -> usize {
@@ -221,7 +221,7 @@ impl<const N: usize> Encoding for [u8; N] {
     }
 }
 
-/// Several values of `N` bytes, one after the other.
+/// Length of several values of `N` bytes, one after the other.
 impl<const N: usize> Length for Vec<[u8; N]> {
     type Len = usize;
     fn bytes(n: usize) -> usize {
@@ -261,7 +261,7 @@ impl<const N: usize> Length for Secret<N> {
 }
 
 impl<const N: usize> Encoding for Secret<N> {
-    /// On the heap: what is moved leaves no copy.
+    /// The bytes of the key on the heap: what is moved leaves no copy.
     type Value = Zeroizing<Vec<u8>>;
     type Family = Self;
     const SECRET: bool = true;

@@ -31,7 +31,7 @@ struct Block<R> {
 
 /// What the dealer shares, of a range of the elements: vectors of as many.
 type Deals<'a, R> = &'a dyn Fn(Range<usize>) -> Vec<Buffer<R>>;
-/// From summands of these to a summand of the product, at the left or the right.
+/// What makes a summand of the product from summands of what is dealt, at the left or the right.
 type Multiplies<'a, R> = &'a dyn Fn(Part, Range<usize>, &[Buffer<R>]) -> Buffer<R>;
 
 impl Replicated {

@@ -299,7 +299,7 @@ mod tests {
     use super::*;
     use crate::count::count;
 
-    /// As many blocks as are in step, and one more of each dealer.
+    /// Long vectors take more hops: as many blocks as are in step, and one more of each dealer.
     #[test]
     fn long_ones_take_more_hops() {
         for (blocks, hops) in [(AHEAD, 2), (AHEAD + 3, 3)] {

@@ -120,7 +120,7 @@ impl<F: Field> CostModel for ShamirCost<F> {
         self.params.workspace(call) as u64
     }
 
-    /// If every draw is a good one.
+    /// The cost of the offline phase, if every draw is a good one.
     fn offline(&self, calls: &[Call]) -> Cost {
         let parties = self.params.parties;
         let mut sum = Cost::each(parties, 0, 0);

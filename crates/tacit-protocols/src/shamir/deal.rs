@@ -181,8 +181,8 @@ pub(super) struct Dealing<F> {
     step: Message<Elements>,
     /// Receivers after the dealer whose shares are drawn.
     drawn: usize,
-    /// From the given points, a prescribed secret first, to the dealer's own, those of the
-    /// remaining receivers in order, and, where it is not prescribed, the secret.
+    /// The matrix from the given points, a prescribed secret first, to the dealer's own, those of the remaining
+    /// receivers in order, and, where it is not prescribed, the secret.
     rest: Matrix<F>,
 }
 

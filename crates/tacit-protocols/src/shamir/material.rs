@@ -26,9 +26,9 @@ pub(super) struct SmallTree<F> {
     /// A random bit, over both fields.
     pub bit: Buffer<F>,
     pub small_bit: Sliced,
-    /// For the products of the comparison.
+    /// Doubles for the products of the comparison.
     pub products: BitDoubles,
-    /// For what follows it.
+    /// Doubles for what follows the comparison.
     pub double: Double<F>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Tree<F> {
     pub flip: Buffer<F>,
     /// A random factor other than 0.
     pub m: Buffer<F>,
-    /// For the inner nodes, and what follows the comparison.
+    /// Doubles for the inner nodes, and for what follows the comparison.
     pub double: Double<F>,
     /// Zeros for the opening of the comparison's root.
     pub zero: Buffer<F>,
@@ -57,7 +57,7 @@ pub(super) struct Rot<F> {
     pub shift: Buffer<F>,
     /// Random factors other than 0, one for each place.
     pub m: Buffer<F>,
-    /// For the rotation, and what follows the comparison.
+    /// Doubles for the rotation, and for what follows the comparison.
     pub double: Double<F>,
     /// Zeros for the opening.
     pub zero: Buffer<F>,

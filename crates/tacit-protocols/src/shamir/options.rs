@@ -8,9 +8,9 @@ pub enum Comparison {
     /// The faster one for the network and the number of elements.
     #[default]
     Auto,
-    /// By a tree of products: fewest bytes.
+    /// Signs by a tree of products: fewest bytes.
     Tree,
-    /// By a rotation: fewest rounds.
+    /// Signs by a rotation: fewest rounds.
     Rot,
 }
 

@@ -93,8 +93,8 @@ impl Params {
         }
     }
 
-    /// As many elements at once as stay in cache; at parties that count, which have none, all: no message is
-    /// longer for it.
+    /// How many elements are worked on at once: as many as stay in cache; at parties that count, which have none, all:
+    /// no message is longer for it.
     pub fn at_once(&self, most: usize) -> usize {
         if self.counted { usize::MAX } else { most }
     }

@@ -103,7 +103,7 @@ mod tests {
     use tacit_algebra::Prg;
     use tacit_algebra::mersenne::{F7, F31, F61};
 
-    /// Over 7 bits some pairs have a product of 0, and are drawn again.
+    /// Checks prefixes: over 7 bits some pairs have a product of 0, and are drawn again.
     fn prefixes<F: Field>(parties: usize, rows: usize, n: usize) {
         let options = options(parties, (parties - 1) / 2, Comparison::Tree);
         let factor = |v: F| if v == F::ZERO { F::ONE } else { v };

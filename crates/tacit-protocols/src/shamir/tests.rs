@@ -136,10 +136,11 @@ pub(super) fn numbers(bits: &[u64], n: usize) -> Vec<u64> {
 
 /// Numbers of parties with thresholds to test.
 pub(super) const SIZES: [(usize, usize); 5] = [(3, 1), (4, 1), (5, 2), (7, 1), (7, 2)];
-/// As many dealers as truncations have, and so many that truncations have masks of the large field.
+/// Numbers of parties with thresholds: as many dealers as truncations have, and so many that truncations have masks of
+/// the large field.
 const MORE_SIZES: [(usize, usize); 2] = [(7, 3), (9, 4)];
 
-/// Between so many parties that the tree is one over the large field.
+/// The tree's material is uniform between so many parties that the tree is one over the large field.
 #[test]
 fn material_of_the_tree_over_the_large_field_is_uniform() {
     let (n, parties, t) = (1 << 15, 9, 4);

@@ -24,7 +24,7 @@ fn field(subject: &ShamirOver<F5>) -> Look {
     }
 }
 
-/// With the streams in common with the assistant.
+/// The views of holders, with the streams in common with the assistant.
 const DEALT: Look = Look {
     sharing: Sharing::Holders,
     generators: |party| match party {
@@ -34,7 +34,7 @@ const DEALT: Look = Look {
     ..RING
 };
 
-/// With the components' streams.
+/// The views of parties, with the components' streams.
 const COMPONENTS: Look = Look {
     generators: |party| {
         let label = b"bicoptor component";

@@ -215,7 +215,7 @@ fn tell(party: &mut Party, told: &[Said], honest: &[Said]) {
     }
 }
 
-/// Of a model that is a ReLU.
+/// The graph of a model that is a ReLU.
 pub(crate) fn graph() -> Graph {
     let node = Node {
         name: "relu".into(),

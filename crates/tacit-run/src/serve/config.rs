@@ -115,8 +115,8 @@ impl ServeConfig {
         &self.models[at]
     }
 
-    /// By how many the port of a model's first session is higher than that of the parties. Its further
-    /// sessions have the ports behind.
+    /// The number by which the port of a model's first session is higher than that of the parties. Its further sessions
+    /// have the ports behind.
     fn place(&self, at: usize) -> usize {
         let end =
             |next, table: &ModelTable| table.place.unwrap_or(next).saturating_add(table.sessions);

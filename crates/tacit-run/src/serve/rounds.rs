@@ -26,7 +26,7 @@ const COMES: &[u8] = b"batch";
 const WAITS: &[u8] = b"waits";
 const OVER: &[u8] = b"over";
 const FILLS: &[u8] = b"fills";
-/// As `WAITS`, while other sessions have work.
+/// The word of the leader that waits, as `WAITS`, while other sessions have work.
 const WORKS: &[u8] = b"works";
 /// What the others answer the leader's `WAITS` and `WORKS`: that they stay, or leave.
 const STAYS: &[u8] = b"stays";
@@ -110,7 +110,7 @@ struct Held {
 pub(super) struct Pool {
     /// How often it lies ready at most.
     pub most: usize,
-    /// For so many items each time.
+    /// Items that each time of the material is for.
     pub items: usize,
     /// How often it was made, and used.
     pub made: u64,
@@ -139,7 +139,7 @@ pub(super) struct Rounds<'a> {
     pub scheme: Scheme,
     /// The number of the last batch, from 1 in every life.
     pub number: u64,
-    /// When the leader last said that it waits.
+    /// The time at which the leader last said that it waits.
     pub told: Instant,
     pub pool: Pool,
     /// A mutant that does not compare what it heard.

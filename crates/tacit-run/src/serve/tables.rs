@@ -28,8 +28,8 @@ pub(super) struct ModelTable {
     pub name: String,
     #[serde(default = "first")]
     pub version: String,
-    /// By how many its port is higher than that of `[[parties]]`; one more than the model's before it if
-    /// not given.
+    /// The number by which the model's port is higher than that of `[[parties]]`; one more than the model's before it
+    /// if not given.
     #[serde(default)]
     pub place: Option<usize>,
     /// Sessions at once: each has links, keys and material of its own, and computes a batch at a time.
@@ -74,7 +74,7 @@ pub(super) struct ServiceTable {
     pub key_salt: Option<Secret>,
     /// What this party has approved; without it, what its config names.
     pub approved: Option<PathBuf>,
-    /// When requests are taken, in UTC: `08:00-18:00`, and `mon-fri`.
+    /// The hours at which requests are taken, in UTC, as `08:00-18:00`, and in `days` the days, as `mon-fri`.
     pub hours: Option<String>,
     pub days: Option<String>,
     /// Where traces go, by OTLP.

@@ -28,7 +28,7 @@ pub(crate) use option::{SystemOptions, Values};
 trait System: SystemOptions {
     const PROTOCOL: Protocol;
 
-    /// With what depends on the number of parties.
+    /// The options with what depends on the number of parties.
     fn among(self, _parties: usize) -> Result<Self, Error> {
         Ok(self)
     }

@@ -19,7 +19,7 @@ pub struct OptionSpec {
 }
 
 impl OptionSpec {
-    /// From the comment that declares it.
+    /// The option as the comment that declares it says.
     pub(super) fn new(key: &'static str, comment: &str, choices: Vec<&'static str>) -> Self {
         let text = comment.trim().trim_end_matches('.');
         let help = text[..1].to_lowercase() + &text[1..];

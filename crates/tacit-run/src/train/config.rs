@@ -23,7 +23,7 @@ pub struct TrainConfig {
     /// How the network is trained: epochs, mini-batches, optimiser and the like.
     #[serde(default)]
     pub training: TrainOptions,
-    /// On which protocol, as in a party's config.
+    /// The protocol that the training runs on, as in a party's config.
     #[serde(default)]
     pub run: Value,
     /// What is written at the end.
@@ -121,7 +121,7 @@ impl TrainConfig {
         Ok(config)
     }
 
-    /// On which protocol, and between how many parties.
+    /// The settings of the protocol, with its number of parties.
     pub(super) fn settings(&self) -> Result<Settings, Error> {
         Settings::from_json(&self.run.to_string())
     }

@@ -13,7 +13,7 @@ use crate::{Error, Progress};
 pub struct Moment {
     /// Mini-batches, from the beginning.
     pub batches: usize,
-    /// On the test data.
+    /// How good the network is on the test data.
     #[serde(flatten)]
     pub quality: Quality,
 }

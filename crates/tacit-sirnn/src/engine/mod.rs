@@ -54,7 +54,7 @@ struct Live {
     party: Party,
     source: Box<dyn RandomOt>,
     hash: Hash,
-    /// By kind of OT, as the stocks.
+    /// The offsets of OTs by their kind, as the stocks.
     offsets: Vec<Offsets>,
     outgoing: Vec<Outgoing>,
     incoming: Vec<Incoming>,
@@ -73,7 +73,7 @@ impl Live {
         1 - self.party.id()
     }
 
-    /// By what the two blocks of a correlated OT that this party sends differ.
+    /// What the two blocks of a correlated OT that this party sends differ by.
     fn delta(&self) -> Block {
         self.offsets[COT].delta()
     }

@@ -70,7 +70,7 @@ fn take(step: &'static str, (len, at): (usize, &mut usize), n: usize) -> Result<
     Ok(Taken { start, n })
 }
 
-/// Under which keys their pads are.
+/// The numbers of the OTs taken, which their pads are keyed by.
 fn numbers((sender, index_bits, origin): (usize, u32, u64), taken: Taken) -> Transfers {
     let of = Transfers::new(sender, index_bits, origin + taken.start as u64);
     #[cfg(test)]

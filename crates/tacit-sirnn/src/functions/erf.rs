@@ -36,7 +36,7 @@ pub struct Erf {
     output: Format,
     /// Intervals are `2^-g` long.
     g: u32,
-    /// By interval: `c0` with [`GUARD`] fraction bits more than the result, `c1` with `g` fewer than it,
+    /// Coefficients by interval: `c0` with [`GUARD`] fraction bits more than the result, `c1` with `g` fewer than it,
     /// `c2` with `g` fewer again.
     coefficients: Vec<Vec<u64>>,
 }

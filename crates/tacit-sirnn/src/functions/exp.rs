@@ -38,7 +38,7 @@ pub struct Exp {
     /// Entry `u` of table `i` is `floor(2^scale exp(-u 2^(digit i - input.scale)))`, of table 0 with
     /// `first` added to `u`.
     tables: Vec<Vec<u64>>,
-    /// By top digit what is added to the product; nothing without a bound.
+    /// What is added to the product by top digit; nothing without a bound.
     above: Option<Vec<u64>>,
 }
 

@@ -15,15 +15,14 @@ const RATE: (u64, u32) = (1743, 10);
 pub struct Gelu {
     input: Format,
     output: Format,
-    /// With as many fraction bits more than the result as `x` has bits before its point.
+    /// The sigmoid, with as many fraction bits more than the result as `x` has bits before its point.
     sigmoid: Sigmoid,
     shift: u32,
 }
 
 impl Gelu {
-    /// By tables for digits of `digit` bits. The fraction bits of the result and the bits of the
-    /// input before its point are 4 to 30 together. Error: measured 1.6 units
-    /// over all 16-bit inputs at scales of 12.
+    /// A GELU by tables for digits of `digit` bits. The fraction bits of the result and the bits of the input before
+    /// its point are 4 to 30 together. Error: measured 1.6 units over all 16-bit inputs at scales of 12.
     pub fn new(input: Format, output: Format, digit: u32) -> Result<Self, Error> {
         let whole = input.bits.saturating_sub(input.scale + 1);
         let scale = output.scale + whole;

@@ -20,7 +20,7 @@ pub(super) struct Normal {
 }
 
 impl Normal {
-    /// For numbers of 3 to 64 bits. Tables take a highest bit below bit `least` for that bit.
+    /// A normalisation of numbers of 3 to 64 bits. Tables take a highest bit below bit `least` for that bit.
     pub fn new(bits: u32, least: u32) -> Self {
         let zero = u64::from(bits - 1);
         let positions = 0..1u64 << index_bits(bits);

@@ -214,7 +214,7 @@ impl SquareRoot {
         resize_positive(engine, &result, self.output.bits)
     }
 
-    /// As [`SquareRoot::clear_start`], from the parity as a number and as a bit.
+    /// Computes what [`SquareRoot::clear_start`] does on shares, from the parity as a number and as a bit.
     fn start(
         &self,
         engine: &mut Engine,
@@ -232,7 +232,7 @@ impl SquareRoot {
         Ok((start, radicand))
     }
 
-    /// As [`SquareRoot::clear_iterate`].
+    /// Computes what [`SquareRoot::clear_iterate`] does on shares.
     fn iterate(
         &self,
         engine: &mut Engine,

@@ -101,7 +101,7 @@ impl Softmax {
         engine.zero_extend(&y, self.output.bits, &POSITIVE)
     }
 
-    /// As [`Softmax::clear_inverse`].
+    /// Computes what [`Softmax::clear_inverse`] does on shares.
     fn inverse(&self, engine: &mut Engine, sum: &Shared) -> Result<Shared, Error> {
         let backs = [(self.spread + 2, &self.backs[..])];
         let (fraction, found) = self.normal.apply(engine, sum, &backs)?;

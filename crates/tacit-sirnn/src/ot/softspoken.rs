@@ -46,7 +46,7 @@ const CHUNK: usize = 1 << 17;
 /// Both directions of SoftSpoken OT between two parties.
 pub struct SoftSpoken {
     codes: Codes,
-    /// By tree, `k` bits each.
+    /// The sender's secrets by tree, `k` bits each.
     secrets: Zeroizing<Vec<u64>>,
     sender: vole::Punctured,
     receiver: vole::Full,
@@ -59,7 +59,7 @@ struct Codes {
 }
 
 impl Codes {
-    /// For indices of at most `most` bits.
+    /// Codes for indices of at most `most` bits.
     fn new(k: u32, most: u32) -> Self {
         assert!((1..=8).contains(&k), "SoftSpoken's k is 1 to 8, not {k}");
         let code = |m| Code::new(m, Block::BITS.div_ceil(k) as usize);

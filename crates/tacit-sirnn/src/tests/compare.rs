@@ -68,7 +68,7 @@ fn lemma_1() {
     }
 }
 
-/// Of the hops that are declared.
+/// Comparisons take the hops that they declare: two, and a tree.
 #[test]
 fn comparisons_take_two_hops_and_a_tree() {
     for (bits, hops) in [(1, 2), (4, 2), (5, 3), (8, 3), (12, 4), (32, 5), (64, 6)] {

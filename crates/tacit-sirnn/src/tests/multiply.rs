@@ -77,7 +77,7 @@ const LARGE: [(u32, u32, u32); 11] = [
     (5, 64, 64),
 ];
 
-/// As many elements of both.
+/// As many elements of both factors, of `m` and of `n` bits.
 fn matched(m: u32, n: u32) -> [[Shared; 2]; 2] {
     let all = |bits, step: usize| {
         let x = inputs(bits);

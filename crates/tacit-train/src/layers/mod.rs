@@ -48,10 +48,10 @@ pub(crate) type All = (Vec<Handle>, Vec<Handle>);
 /// How a forward pass is meant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// For a backward pass: normalisations use the batch's own statistics and follow them, and elements
-    /// are dropped by this coin, in the step after so many.
+    /// A pass for a backward pass: normalisations use the batch's own statistics and follow them, and elements are
+    /// dropped by this coin, in the step after so many.
     Train(Coin, usize),
-    /// For a prediction: normalisations use the statistics that they followed, and nothing is dropped.
+    /// A pass for a prediction: normalisations use the statistics that they followed, and nothing is dropped.
     Predict,
 }
 

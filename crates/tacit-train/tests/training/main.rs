@@ -257,7 +257,7 @@ fn training<'a>(
     }
 }
 
-/// On the clear-text machine.
+/// Trains `steps` steps on the clear-text machine.
 fn in_the_clear(training: &Training, case: &Case, steps: usize) -> Vec<Vec<i64>> {
     let mut mesh = memory::mesh(1, &LinkModel::LOCAL, Duration::from_secs(1));
     let mut machine = clear::machine(64, mesh.pop().expect("one party"));

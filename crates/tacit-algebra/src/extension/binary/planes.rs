@@ -41,7 +41,7 @@ pub fn combined(c: &[Binary], x: &[&[u64]], columns: usize) -> Vec<Binary> {
     unsafe { combine(c, x, columns) }
 }
 
-/// Of each element of a group the choices that it is in.
+/// The choices that each element of a group is in.
 const CHOSEN: [[u8; LANES]; GROUP] = {
     let mut chosen = [[0; LANES]; GROUP];
     let mut at = 0;

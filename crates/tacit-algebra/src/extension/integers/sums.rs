@@ -68,7 +68,7 @@ pub fn times(a: u64, b: u64, p: usize) -> u64 {
 #[derive(Clone, Copy)]
 pub struct Wide {
     low: u128,
-    /// In units of `2^128`.
+    /// The upper part of the number, in units of `2^128`.
     high: u64,
 }
 
@@ -111,7 +111,7 @@ pub struct Limbs {
 }
 
 impl Limbs {
-    /// Of weights below `2^60`.
+    /// The limbs of the sum of products of weights below `2^60` with words.
     pub fn of(w: &[u64], x: &[u64]) -> Self {
         let zeros = vec![0; w.len().next_multiple_of(STRIP)];
         let (mut low, mut high) = (zeros.clone(), zeros);

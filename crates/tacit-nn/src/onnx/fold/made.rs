@@ -358,7 +358,7 @@ pub(super) fn scattered(call: &Call) -> Result<Constant, Fault> {
     Ok(Constant { shape, kind, data })
 }
 
-/// Of updates of one place the last counts.
+/// The elements of `old` with `new` ones at `places`; of updates of one place the last counts.
 fn replaced<T: Copy>(old: &[T], new: &[T], places: &[usize]) -> Vec<T> {
     let mut all = old.to_vec();
     for (&place, &v) in places.iter().zip(new) {

@@ -116,7 +116,7 @@ fn part(
     }
 }
 
-/// As many zeros; `x` is not read.
+/// A value of `n` zeros; `x` is not read.
 fn zeros(c: &mut Composer, x: ValueId, n: usize) -> Result<ValueId, Fault> {
     let op = Op::Rearrange {
         index: vec![FILL; n],

@@ -27,7 +27,7 @@ pub(in crate::onnx) fn below(
     c.each("below", Op::Sub, &[most, x])
 }
 
-/// As many of one public number as `x` has elements.
+/// A value that has one public number as often as `x` has elements.
 pub(super) fn constant(
     c: &mut Composer,
     part: &str,

@@ -59,7 +59,7 @@ struct Part {
     blocks: usize,
     block: usize,
     k: usize,
-    /// For each of these 1 at its place: `rows x blocks x k x block`.
+    /// Marks of the elements chosen, 1 at the place of each: `rows x blocks x k x block`.
     chosen: ValueId,
     /// The elements: `rows x blocks x k`.
     values: ValueId,

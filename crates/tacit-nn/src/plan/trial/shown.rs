@@ -22,7 +22,7 @@ pub(in crate::plan) struct Tried<'a> {
     /// The largest error that a user hears of, and that of a small column.
     pub shown: Shown<'a>,
     pub of_column: Option<Shown<'a>>,
-    /// Of every output the largest errors of it and of what is computed of it.
+    /// The largest errors of every output and of what is computed of it.
     pub errors: Vec<[f64; 2]>,
     /// The range of every value, exact and as rounded.
     pub seen: Vec<[Interval; 2]>,
@@ -100,14 +100,14 @@ impl<'a> Tried<'a> {
 /// Where errors are looked for.
 #[derive(Clone, Copy)]
 pub(super) struct Sight<'a> {
-    /// In so many of the first items.
+    /// How many of the first items are looked at.
     pub(super) items: usize,
     pub(super) output: &'a Output,
-    /// After these steps of the receiver's.
+    /// The receiver's steps after which it is looked.
     pub(super) tail: &'a [Tail],
     /// Whether the items are samples.
     pub(super) samples: bool,
-    /// In this column alone, if it is looked at by itself.
+    /// The only column that is looked at, if it is looked at by itself.
     pub(super) column: Option<Column>,
 }
 

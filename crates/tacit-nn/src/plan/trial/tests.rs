@@ -13,7 +13,7 @@ fn affine(channels: usize) -> Node {
     node(Op::Affine(affine), &[0], &[channels])
 }
 
-/// Of so many layers, all with few fraction bits.
+/// A rounding of a graph of so many layers, all with few fraction bits.
 fn rounding(layers: usize) -> Rounding {
     Rounding {
         fractions: vec![4; layers + 1],

@@ -11,7 +11,7 @@ fn signs_are_0_at_0() {
     check(&[4], nodes, vec![], &X, &[-1.0, 0.0, 1.0, 1.0]);
 }
 
-/// Beside a constant that one element equals.
+/// Comparisons tell what is equal, beside a constant that one element equals.
 #[test]
 fn comparisons_tell_what_is_equal() {
     for (op, expected) in [

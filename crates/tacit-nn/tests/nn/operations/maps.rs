@@ -54,7 +54,7 @@ fn transforms_of_frames() {
     check_of(17, &[4, 1], node, tensors, &[1., 2., 0., -1.], &expected);
 }
 
-/// In the middle of four, on one, and far outside.
+/// Points are read between places: in the middle of four, on one, and far outside.
 #[test]
 fn points_between_places() {
     let points = [0., 0., -0.5, -0.5, 9., 0.];

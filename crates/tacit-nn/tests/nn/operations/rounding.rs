@@ -22,7 +22,7 @@ fn whole_numbers_are_those_of_the_standard() {
     }
 }
 
-/// Of a range of too many whole numbers none is searched.
+/// A search among the whole numbers of too wide a range is refused.
 #[test]
 fn a_search_among_too_many_is_refused() {
     let nodes = vec![
@@ -154,7 +154,7 @@ fn an_item_is_quantised_by_its_own_range() {
     assert_eq!(y, [0.0, 160.0, 192.0, 255.0]);
 }
 
-/// In their order where they are equal, and of no more than there are.
+/// The first of some elements come in their order where they are equal, and no more than there are.
 #[test]
 fn the_first_of_some_are_in_order() {
     let of = |k: i64, largest| {

@@ -39,7 +39,7 @@ fn arcs_are_those_of_both_signs() {
     check(&[8], node_of("Atan"), vec![], &x, &expected);
 }
 
-/// Of too many turns none is searched.
+/// Angles of too many turns are refused: the turns are not searched.
 #[test]
 fn angles_of_too_many_turns_are_refused() {
     let graph = imported(&model(&[1], node_of("Sin"), vec![])).expect("it is imported");

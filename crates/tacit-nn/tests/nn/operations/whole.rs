@@ -5,7 +5,7 @@ use super::*;
 /// Three by two: [[1, 2], [3, 4], [0, -1]].
 const X: [f32; 6] = [1., 2., 3., 4., 0., -1.];
 
-/// As [`check`], of a model whose file gives every size; no axis is that of a batch.
+/// Does what [`check`] does for a model whose file gives every size; no axis is that of a batch.
 pub(super) fn check_whole(
     shape: &[i64],
     nodes: Vec<NodeProto>,

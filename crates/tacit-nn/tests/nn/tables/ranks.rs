@@ -18,7 +18,8 @@ fn over(element_bits: u32) -> PlanOptions<'static> {
     }
 }
 
-/// At a threshold and at both floats beside it, for thresholds of all sizes, which no fixed point holds together.
+/// A threshold and both floats beside it take their sides, for thresholds of all sizes, which no fixed point holds
+/// together.
 #[test]
 fn neighbours_of_a_threshold_take_their_sides() {
     for mode in [

@@ -140,7 +140,7 @@ impl<R: Ring> BicoptorRss<R> {
         open(&mut self.rss.party, OPEN_MASKED, summand)
     }
 
-    /// From the opened masked value to the quotient.
+    /// Makes the quotient from the opened masked value.
     fn finish(
         &mut self,
         opened: &Buffer<R>,

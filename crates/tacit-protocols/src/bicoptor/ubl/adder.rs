@@ -24,8 +24,8 @@ const VALUE: Message<Words> = Message::new("bicoptor bit: open masked value");
 
 /// A holder's material for the signs of one block of elements; the assistant keeps none.
 pub(super) struct Sign {
-    /// For the first products: the mask of the bits that this holder knows, and a share of the products
-    /// of both masks.
+    /// Material for the first products: the mask of the bits that this holder knows, and a share of the products of
+    /// both masks.
     generate: [BitRows; 2],
     levels: Vec<Level>,
 }

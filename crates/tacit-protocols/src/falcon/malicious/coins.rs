@@ -82,7 +82,7 @@ impl Generators {
         Generators::of(|_| Prg::counting(), |_| Prg::counting())
     }
 
-    /// From the generators in common with the party before and the party after, for each use.
+    /// Generators for each use from those in common with the party before and the party after.
     fn of(prev: impl Fn(&[u8]) -> Prg, next: impl Fn(&[u8]) -> Prg) -> Self {
         let [coin, left, right] = [
             &b"falcon proof coin"[..],

@@ -155,7 +155,7 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
 
 /// What this party adds to the claims about products that each party multiplied alone.
 pub(in crate::falcon) struct Kept<V> {
-    /// Of the next party's messages, and of the previous one's: what `z + F` is made of.
+    /// What `z + F` is made of, of the next party's messages; `right` has that of the previous one's.
     pub left: Option<V>,
     pub right: Option<V>,
     /// The masks of carries: of the previous party's, and of its own.
@@ -318,7 +318,7 @@ pub(in crate::falcon) struct Pending<R> {
     /// Words times bits, as integers.
     pub integers: Vec<Gates<Integers>>,
     pub products: Vec<Product<R>>,
-    /// At a party that counts, the entries of products of each radix.
+    /// The entries of products of each radix, at a party that counts.
     pub entries: [usize; RADICES],
 }
 

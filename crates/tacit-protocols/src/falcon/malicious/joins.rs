@@ -15,7 +15,7 @@ use crate::call::RADICES;
 pub(super) struct Joins(u8);
 
 impl Joins {
-    /// From the entries that products of each radix add to the vectors.
+    /// The joins of products that add so many entries of each radix to the vectors.
     pub fn of(entries: &[usize; RADICES]) -> Self {
         let there = entries.iter().enumerate().filter(|(_, n)| **n > 0);
         Joins(there.fold(0, |all, (i, _)| all | 1 << i))

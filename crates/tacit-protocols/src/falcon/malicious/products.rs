@@ -27,7 +27,7 @@ pub(in crate::falcon) struct Product<R> {
 }
 
 impl<R: Ring> Product<R> {
-    /// From the operands, the message received and the masks `F(K_i), F(K_{i+1})`.
+    /// A product to verify, from the operands, the message received and the masks `F(K_i), F(K_{i+1})`.
     pub fn new(
         map: Bilinear,
         x: Rss<Buffer<R>>,
@@ -147,9 +147,9 @@ pub(super) trait Long<K> {
 
 /// The coins of a product: over rows or filters, and over columns or positions.
 pub(super) enum Coins {
-    /// Of the rows of all products and the columns of each.
+    /// Coins of the rows of all products and the columns of each.
     Matrices(BatchMatMul, [Vec<u64>; 2]),
-    /// Of filters, and of positions by their rows, of which every image has others, and their columns.
+    /// Coins of filters, and of positions by their rows, of which every image has others, and their columns.
     Convolution(Conv2d, Vec<u64>, [Vec<u64>; 2]),
 }
 

@@ -92,10 +92,10 @@ pub(super) struct Sources {
 enum Gated<K: Extension> {
     /// No gates are there, or none any more.
     Nothing,
-    /// Over the base, before the first fold.
+    /// The gates' vectors over the base, before the first fold.
     Blocks(Theta<K>),
-    /// Before the second one; the prover, once it has dealt that, may have each portion of `u` and `v` written
-    /// out.
+    /// The gates' vectors before the second fold; the prover, once it has dealt that, may have each portion of `u` and
+    /// `v` written out.
     Portions(Folded<K>, Vec<[Vec<K>; 2]>),
 }
 

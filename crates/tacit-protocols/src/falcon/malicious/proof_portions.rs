@@ -199,7 +199,7 @@ pub(super) struct Folded<K: Extension> {
 }
 
 impl<K: Extension> Folded<K> {
-    /// From what the point says that the parts of `u` and of `v` are taken times.
+    /// Folded vectors, from the factors that the point says for the parts of `u` and of `v`.
     pub fn new(theta: Theta<K>, [u, v]: [Vec<K>; 2]) -> Self {
         let blocks = theta.blocks.iter().cycle();
         let u = u.iter().zip(blocks).map(|(p, a)| p.mul(*a)).collect();

@@ -20,8 +20,8 @@ const BLOCK: usize = 1 << 15;
 pub(super) struct BitDealing {
     /// Receivers after the dealer whose shares are drawn.
     pub drawn: usize,
-    /// From the given points, a prescribed secret first, to the dealer's own, those of the remaining
-    /// receivers in order, and, where it is not prescribed, the secret.
+    /// The map from the given points, a prescribed secret first, to the dealer's own, those of the remaining receivers
+    /// in order, and, where it is not prescribed, the secret.
     rest: Map,
 }
 

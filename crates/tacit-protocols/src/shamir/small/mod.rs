@@ -31,9 +31,9 @@ pub(super) use masks::{EdaBits, MaskCounts, Masks};
 /// What a party computes with over the small field.
 pub(super) struct Small {
     pub gf: Gf,
-    /// From the shares of this party and the `t` after it to the value.
+    /// The map from the shares of this party and the `t` after it to the value.
     at_zero_t: Map,
-    /// From the shares of this party and the `2t` after it to the value, for degree `2t`.
+    /// The map from the shares of this party and the `2t` after it to the value, for degree `2t`.
     at_zero_2t: Map,
     /// By king: this party's value, for 1 at 0, of the polynomial that is 0 at the `t` parties before it.
     dealt: Vec<Map>,

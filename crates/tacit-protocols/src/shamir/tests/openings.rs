@@ -103,7 +103,7 @@ fn stored(
 }
 
 impl Opening {
-    /// Over the large field: the coefficients of every polynomial, the opened values first.
+    /// The coefficients of every polynomial over the large field, the opened values first.
     fn large(&self) -> Vec<Vec<u64>> {
         let share = |bytes: &Vec<u8>| from_wire::<F5>(bytes, bytes.len()).expect("elements");
         let shares: Vec<Vec<F5>> = self.shares.iter().map(share).collect();
@@ -113,7 +113,8 @@ impl Opening {
             .collect()
     }
 
-    /// Over the small field, of values of `cols` elements: the coefficients as bits, the opened values first.
+    /// The coefficients as bits of polynomials over the small field, of values of `cols` elements, the opened values
+    /// first.
     fn small(&self, name: &str, cols: usize) -> Vec<Row> {
         let gf = Gf::with_points(self.shares.len());
         let share = |bytes: &Vec<u8>| {
@@ -331,7 +332,8 @@ fn unfolded_are_even(what: &str, rows: &[Vec<u64>], secrets: &[&[u64]]) {
     assert_even(what, rows, secrets[0]);
 }
 
-/// Between so many parties that the tree is one over the large field.
+/// What is opened while the tree's material is made tells nothing of it, between so many parties that the tree is one
+/// over the large field.
 #[test]
 fn what_is_opened_while_the_tree_over_the_large_field_is_made_tells_nothing_of_it() {
     let (n, t) = (1 << 13, 4);

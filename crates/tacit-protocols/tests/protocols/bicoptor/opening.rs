@@ -151,7 +151,7 @@ fn solve(equations: [(u64, u64); 2]) -> Option<(u64, u32)> {
     divide(product, factor)
 }
 
-/// By unit the weight, from low bits of pre-activations where some are found.
+/// The weight of each unit, from low bits of pre-activations where some are found.
 fn weights(x: &[i64], pre_activation: impl Fn(usize) -> Option<(u64, u32)>) -> Vec<Option<i64>> {
     let unit = |unit: usize| {
         (0..ROWS).find_map(|row| {
@@ -282,10 +282,10 @@ fn flips(summands: &[u64], sum: u64) -> Option<Vec<bool>> {
     Some((0..summands.len()).map(|i| flips >> i & 1 == 1).collect())
 }
 
-/// Of every item what the assistant dealt to party 0 of a masked sign, and that sign.
+/// What the assistant dealt to party 0 of a masked sign, and that sign, of every item.
 type Dealt = fn(&Recorder) -> [Vec<u64>; 2];
 
-/// Of signs by key bits: the assistant deals what it finds of the entries.
+/// What the assistant deals of signs by key bits: what it finds of the entries.
 fn dealt_by_key_bits(recorder: &Recorder) -> [Vec<u64>; 2] {
     let mut first = generator(recorder, [0, ASSISTANT], PAIR);
     let dealt = words(recorder, ASSISTANT, 1, DEALT_SIGN);

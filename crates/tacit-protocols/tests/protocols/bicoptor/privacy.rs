@@ -88,7 +88,7 @@ fn nothing_of_a_sign_depends_on_the_input() {
     }
 }
 
-/// Without a promise that holds for every ring element.
+/// Nothing of an exact sign depends on the input, where nothing is promised of it: for every ring element.
 #[test]
 fn nothing_of_an_exact_sign_depends_on_the_input() {
     for program in [Program::Relu, Program::Drelu] {

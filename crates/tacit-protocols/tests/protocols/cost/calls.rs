@@ -140,7 +140,7 @@ fn declared_equals_metered_of_several_blocks_of_dealings() {
     }
 }
 
-/// As many as there can be: fewer kings than parties, and as many.
+/// Declared costs are metered ones between as many parties as there can be: fewer kings than parties, and as many.
 #[test]
 fn declared_equals_metered_between_as_many_parties_as_there_can_be() {
     for opening in [Opening::King, Opening::Direct] {

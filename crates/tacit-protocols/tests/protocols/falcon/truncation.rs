@@ -168,7 +168,7 @@ fn aby3_has_its_large_error_at_the_stated_rate() {
     }
 }
 
-/// After a product the same holds, with one opening for both.
+/// A product that is truncated with one opening is off by no more than a truncation may be.
 #[test]
 fn products_are_truncated_once() {
     use tacit_protocols::machine::Operand;

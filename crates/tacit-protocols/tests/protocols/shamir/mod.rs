@@ -78,7 +78,7 @@ fn signs_are_exact_wherever_carries_and_signs_change() {
     exact_signs::<F61>(&random, &[3]);
 }
 
-/// By trees over the small field and over the large one.
+/// Signs are exact between as many parties as there can be, by trees over the small field and over the large one.
 #[test]
 fn signs_are_exact_between_as_many_parties_as_there_can_be() {
     let few: Vec<i64> = edges::<F31>(1).into_iter().step_by(5).collect();

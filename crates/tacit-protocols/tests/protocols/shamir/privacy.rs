@@ -124,7 +124,7 @@ fn worst(a: &Seen, b: &Seen) -> (f64, String) {
         .expect("messages were seen")
 }
 
-/// Of 3 and of 5 parties, by kings and directly.
+/// Subjects of 3 and of 5 parties, by kings and directly.
 pub fn subjects(comparison: Comparison) -> Vec<ShamirOver<F5>> {
     let both = |n| [Opening::King, Opening::Direct].map(|o| shamir_over::<F5>(n, comparison, o));
     [3, 5].into_iter().flat_map(both).collect()
@@ -189,7 +189,7 @@ fn no_message_of_a_sign_by_the_tree_depends_on_the_input() {
     hides_its_input(Comparison::Tree, &[MAXPOOL], maxpool);
 }
 
-/// Of so many parties that the tree is one over the large field.
+/// No message of a sign depends on the input, between so many parties that the tree is one over the large field.
 #[test]
 fn no_message_of_a_sign_by_the_tree_of_many_parties_depends_on_the_input() {
     let subject = shamir_over::<F5>(9, Comparison::Tree, Opening::King);

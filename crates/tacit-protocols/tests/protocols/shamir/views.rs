@@ -43,7 +43,7 @@ type SentElements = BTreeMap<(usize, usize), Vec<(&'static str, Vec<F5>)>>;
 pub struct Row {
     pub step: &'static str,
     pub name: String,
-    /// Of how many kinds its elements are.
+    /// How many kinds of elements there are.
     pub kinds: usize,
     pub values: Vec<F5>,
 }

@@ -19,7 +19,7 @@ pub(super) type Client = Arc<str>;
 
 /// Requests that others lacked and no answer has made up for, beyond which a client stands behind.
 const FEW: u32 = 2;
-/// As many as are counted at most.
+/// The most requests that are counted so of a client.
 const MOST: u32 = 64;
 
 /// What is known of a client.

@@ -247,7 +247,7 @@ fn a_party_that_fails_is_named_at_the_others() {
     }
 }
 
-/// At its owner by the file and the place, at the others by its owner.
+/// A number that is none is named: at its owner by the file and the place, at the others by its owner.
 #[test]
 fn a_number_that_is_none_is_named() {
     let (folder, configs) = organisations("nan", 5);
@@ -267,7 +267,7 @@ fn a_number_that_is_none_is_named() {
     }
 }
 
-/// Before anything is computed: the others hear of it.
+/// Outputs are tried before anything is computed: the others hear of it.
 #[test]
 fn outputs_are_tried_before_connecting() {
     let (_folder, configs) = organisations("outputs", 2);

@@ -29,8 +29,8 @@ impl Length for Bytes {
 /// packing.
 pub(crate) type Wanted = [BTreeMap<usize, u32>; 2];
 
-/// By set of parameters: a party's own secrets with the levels that the other can pack, and the
-/// other's keys.
+/// The keys of products of encrypted numbers by their set of parameters: a party's own secrets with the levels that the
+/// other can pack, and the other's keys.
 #[derive(Default)]
 pub(crate) struct Keys {
     pub(super) own: BTreeMap<usize, (u32, Secret)>,

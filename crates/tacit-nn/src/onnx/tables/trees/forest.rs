@@ -56,7 +56,7 @@ pub(super) struct Comparison {
 /// Trees, and what their leaves say of every target.
 #[derive(Clone, Debug)]
 pub(super) struct Forest {
-    /// In order of their levels, once they are checked.
+    /// Branches of all trees, in order of their levels once they are checked.
     pub branches: Vec<Branch>,
     /// How many branches every level has.
     pub levels: Vec<usize>,

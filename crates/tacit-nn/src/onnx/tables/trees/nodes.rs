@@ -98,7 +98,7 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// Of every tree the node that no branch of it leads to.
+    /// The root of every tree: the node that no branch of it leads to.
     fn roots(&self, places: &HashMap<(i64, i64), Child>) -> Result<Vec<Child>, Fault> {
         let mut led: HashMap<(i64, i64), bool> = HashMap::new();
         for (i, tree) in self.trees.iter().enumerate() {

@@ -58,7 +58,7 @@ fn held<R: Ring>(material: &Material<R>) -> usize {
     }
 }
 
-/// Within 2 %: rows of bits are padded to words.
+/// A party stores as much as it declares within 2 %: rows of bits are padded to words.
 #[test]
 fn as_much_is_stored_as_is_declared() {
     for call in [Call::drelu(3000), Call::relu(3000), Call::maxpool(500, 5)] {

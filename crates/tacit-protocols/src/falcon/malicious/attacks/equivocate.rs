@@ -21,11 +21,12 @@ const N: usize = 3;
 enum Lie {
     /// A value that is opened to all, to the next party.
     Opening,
-    /// As [`Lie::Opening`], with a hash of what was heard that is also changed.
+    /// A value opened to all is changed as in [`Lie::Opening`], and the hash of what was heard, too.
     OpeningAndHash,
     /// A component of a result, to the next party.
     Result,
-    /// As [`Lie::Result`], with a copy of the component that the party before lacks that is also changed.
+    /// A component of a result is changed as in [`Lie::Result`], and the copy of the component that the party before
+    /// lacks, too.
     ResultAndCopy,
 }
 

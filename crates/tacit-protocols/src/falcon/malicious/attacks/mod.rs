@@ -64,7 +64,7 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// run.
 const LONG: Duration = Duration::from_secs(60);
 
-/// With the paper's comparison, whose root is attacked.
+/// Options of the attacked runs, with the paper's comparison, whose root is attacked.
 const OPTIONS: Options = Options {
     truncation: Truncation::Gap,
     security: Security::Malicious,
