@@ -41,7 +41,7 @@ impl BitRows {
         }
     }
 
-    /// Whether these rows or one of `others` have a size alone; if so, these have a size alone from now on.
+    /// Whether the rows or one of `others` have a size alone; if so, the rows have a size alone from now on.
     pub(crate) fn counts_with(&mut self, others: &[&BitRows]) -> bool {
         let counted = self.is_counted() || others.iter().any(|other| other.is_counted());
         if counted {

@@ -121,7 +121,7 @@ impl Engine {
         Ok((wraps.collect(), answers))
     }
 
-    /// The top bit of the negated value, as far as it is known. Local. Local.
+    /// The opposite of a top bit, as far as it is known. Local.
     pub(crate) fn not_msb(&self, msb: &Msb) -> Msb {
         match msb {
             Msb::Unknown => Msb::Unknown,

@@ -260,8 +260,8 @@ pub(super) fn with_whole(
     Ok(())
 }
 
-/// The rest of a quotient by a positive whole number: that of its dividend by so many times the number, over the number
-/// that it is divided by.
+/// The rest of quotient `x` by the positive whole number `by`: the rest of its dividend by `by` times its divisor,
+/// over that divisor. `None` where one of these is no single positive number, or not exact in float32.
 pub(super) fn rest_of(
     call: &Call,
     builder: &mut Builder,

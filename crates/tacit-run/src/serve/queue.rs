@@ -102,7 +102,7 @@ enum Door {
 enum Barred {
     /// A request with this number was answered or refused.
     Used,
-    /// The other parties have given up the request.
+    /// The request with this number was given up by the other parties.
     GivenUp,
 }
 

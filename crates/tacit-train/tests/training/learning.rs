@@ -1,4 +1,4 @@
-//! That what is computed is training: gradients are slopes of the loss, and a network learns.
+//! What is computed is training: gradients are slopes of the loss, and a network learns.
 
 use super::*;
 use tacit_train::{Order, Scores};
