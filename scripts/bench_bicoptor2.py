@@ -61,7 +61,7 @@ def relu_section(sizes, repeat):
 
 
 def show(row):
-    """Progress."""
+    """Prints a row of the table as soon as it is measured."""
     print(" | ".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()))
 
 

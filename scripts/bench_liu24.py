@@ -92,7 +92,7 @@ def cost_row(name, model, x, parties, place):
 
 
 def tables(models, digits, images):
-    """The section `liu24`."""
+    """The tables of the section `liu24` of docs/results.md."""
     right, cost = [], []
     for name in PAPER:
         model = compiled(models, name)
@@ -144,7 +144,7 @@ def their_run(program, name, parties):
 
 
 def peer(models, digits, program, repeat, most):
-    """The section `liu24-peer`."""
+    """The table of the section `liu24-peer` of docs/results.md."""
     rows = []
     for name in PAPER:
         model = compiled(models, name)

@@ -127,7 +127,7 @@ def ours(row, runs):
 
 
 def measure(name, size, where, runs):
-    """The same in this process."""
+    """Our seconds, bytes of the busiest party and memory, measured in this process."""
     if name in MODELS:
         save, inputs = MODELS[name]
         x = inputs(name, size)

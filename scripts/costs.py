@@ -19,7 +19,7 @@ SETTINGS = {
     "shamir": [*SHAMIR, (7, {"parties": 7, "threshold": 1})],
     "sirnn": [(2, {}), (2, {"ot": "iknp"}), (2, {"ot": "softspoken8"}), (2, {"ot": "silent"})],
 }
-"""How many parties, and what is chosen beside the protocol."""
+"""Settings by protocol: how many parties, and what is chosen beside the protocol."""
 
 HEADINGS = [
     "parties",

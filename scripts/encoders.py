@@ -16,7 +16,7 @@ TOKENS = 128
 
 @dataclass(frozen=True)
 class Encoder:
-    """How many layers, and the sizes of each."""
+    """An encoder: how many layers it has, and the sizes of each."""
 
     layers: int
     size: int
@@ -41,7 +41,7 @@ def texts(name, n):
 
 
 def weights(name):
-    """Of each layer the weights and biases of its products, by their names, (in, out)."""
+    """The weights and biases of the products of each layer, by their names, (in, out)."""
     rng, made = np.random.default_rng(2), []
     encoder = ENCODERS[name]
     shapes = dict.fromkeys(PARTS, (encoder.size, encoder.size))

@@ -135,7 +135,7 @@ def local(folder):
 
 
 def apart(folder):
-    """The same of parties, of which number 1 is interrupted, and how many others are there."""
+    """The commands of parties: name, phase, arguments, when they are in it, others."""
     run, train = folder / "run", folder / "train"
     return [
         ("party", "connecting, alone", ("party", "--config", run, "party.toml"), WAITS, 0),
@@ -209,7 +209,7 @@ def move(configs):
 
 
 def seconds(times):
-    """Their median and maximum."""
+    """The median and the maximum of some seconds, as cells of the table."""
     return [f"{statistics.median(times):.2f}", f"{max(times):.2f}"] if times else ["", ""]
 
 
@@ -240,7 +240,7 @@ HEADINGS = [
 
 
 def run():
-    """Measures and writes."""
+    """Measures interrupts, and writes the table into docs/results.md."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--repeat", type=int, default=10, help="interrupts of each phase")
     options.add_argument("--print", action="store_true", help="do not write docs/results.md")

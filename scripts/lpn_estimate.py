@@ -38,7 +38,7 @@ LOCALITY = 10
 
 
 def log2_comb(n, m):
-    """Of `n` over `m`; minus infinity where there is none."""
+    """The logarithm of `n` over `m`; minus infinity where there is none."""
     if m < 0 or m > n:
         return float("-inf")
     return (lgamma(n + 1) - lgamma(m + 1) - lgamma(n - m + 1)) / log(2)

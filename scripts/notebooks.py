@@ -26,7 +26,7 @@ RUNNERS = ["ipykernel", "nbclient", "nbformat"]
 
 
 def read(path):
-    """A notebook."""
+    """Reads a notebook from its file."""
     import nbformat
 
     return nbformat.read(path, as_version=4)
@@ -102,7 +102,7 @@ def tidied(page):
 
 
 def smaller(png):
-    """The same picture of 256 colours at most."""
+    """The picture with 256 colours at most."""
     from PIL import Image
 
     found = io.BytesIO()

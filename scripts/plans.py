@@ -28,7 +28,7 @@ RUNS = 5
 MODELS = {"network-a": (1, 128), "lenet": (1, 16), "resnet18": (1, 4)}
 """Models, and numbers of items at a time."""
 SHAPES = {"network-a": (1, 28, 28), "lenet": (1, 28, 28), "resnet18": (3, 32, 32)}
-"""Of an input."""
+"""Shapes of an input, by the models' names."""
 SAMPLES = 10
 """Inputs that ranges are estimated from."""
 WITHIN = 0.25

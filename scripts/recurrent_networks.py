@@ -39,7 +39,7 @@ class Graph:
         return self.constant(self.rng.standard_normal(shape) / np.sqrt(fan_in))
 
     def biases(self, *shape):
-        """Small constants."""
+        """Small constants as biases, of deviation 0.05."""
         return self.constant(self.rng.standard_normal(shape) * 0.05)
 
     def factors(self, rows, columns, rank):

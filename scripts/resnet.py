@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 SHAPE = (3, 32, 32)
 CLASSES = 1000
 CHANNELS = (64, 128, 256, 512)
-"""Of the four stages, of two blocks each; all but the first halve the image."""
+"""Channels of the four stages, of two blocks each; all but the first halve the image."""
 
 
 class Builder:

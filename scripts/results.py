@@ -22,7 +22,7 @@ def write_section(name, text):
 
 
 def markdown(headings, rows):
-    """A Markdown table."""
+    """A Markdown table of headings and rows."""
     lines = [headings, ["---"] * len(headings), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
@@ -39,7 +39,7 @@ def conditions():
 
 
 def processor():
-    """The processor's name."""
+    """The name of this machine's processor."""
     info = Path("/proc/cpuinfo")
     found = re.search(r"model name\s*:\s*(.+)", info.read_text()) if info.exists() else None
     return found[1] if found else platform.machine()

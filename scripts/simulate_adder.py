@@ -51,7 +51,7 @@ class Coins:
 
 
 class RandomCoins(Coins):
-    """The same with random coins, for rings whose coins are too many to count."""
+    """Streams of random coins, for rings whose coins are too many to count."""
 
     def __init__(self, samples, seed):
         super().__init__(np.zeros(samples, WORD))
@@ -89,7 +89,7 @@ class Party:
         return value
 
     def send(self, to, value, bits):
-        """Queues a message."""
+        """Queues a message for another party, and counts its bits."""
         self._run.links[self.id, to].append((value & low(bits), bits))
         self._run.sent[self.id] += bits
 
@@ -157,12 +157,12 @@ def carry(and_layer, generate, propagate):
 
 
 def xor(x, y):
-    """Of two sharings, whatever their number of components."""
+    """The exclusive or of two sharings, whatever their number of components."""
     return tuple(a ^ b for a, b in zip(x, y, strict=True))
 
 
 def plane(word, j):
-    """Bit `j`."""
+    """Bit `j` of every word."""
     return (word >> WORD(j)) & ONE
 
 
@@ -461,7 +461,7 @@ def replicated(protocol, dealer, ell, w):
 
 
 def held(protocol, ell, w):
-    """The same between two holders and an assistant."""
+    """A protocol's programs between two holders and an assistant, and its true result."""
 
     def program(secret, me):
         coins = me._run.coins

@@ -157,7 +157,7 @@ def interrupt(raised: bool = True) -> None:
     """Ends every run of this process, as Ctrl-C does, or lets them begin again; for any thread."""
 
 def certificates(path: str) -> list[tuple[str | None, str, list[str]]]:
-    """Of each certificate of a file: name, fingerprint, and first and last moment of validity."""
+    """The certificates of a file: name, fingerprint, first and last moment of validity."""
 
 def members(path: str) -> str:
     """Who the parties of a config file are, as JSON, whatever else stands in it; absolute paths."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 MOST = 3
 """Warnings of one kind that are all told."""
 NAMED = 5
-"""Other layers that are named."""
+"""The most layers that are named of many warnings of one kind, beside that told in full."""
 NAME = re.compile(r"'[^']*'")
 NUMBER = re.compile(r"-?\d[\d.]*(e[+-]?\d+)?|-?inf")
 

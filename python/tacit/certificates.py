@@ -10,7 +10,7 @@ from .visible import visible
 
 
 def add_cert(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Adds the command."""
+    """Adds `tacit cert` to the `tacit` command."""
     made = command("cert", cert, "show certificates, and change a party's without stopping others")
     add = made.add_argument
     add(

@@ -218,7 +218,7 @@ def flat(part: Any, shape: list[tuple[int, ...]]) -> Read:
 
 
 def gelu(part: Any, shape: list[tuple[int, ...]]) -> Read:
-    """The exact GELU."""
+    """Reads a GELU, which must be the exact one."""
     needs(part.approximate == "none", "GELU by tanh")
     return {"type": "gelu"}, []
 

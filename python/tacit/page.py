@@ -154,7 +154,7 @@ class Page:
 
 
 def paragraph(text: str) -> str:
-    """A paragraph."""
+    """A paragraph of a page, its text escaped."""
     return f"<p>{html.escape(text)}</p>"
 
 

@@ -207,7 +207,7 @@ def named(settings: Mapping[str, Any]) -> str:
 
 
 def of_any(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of settings what is of every protocol or narrows the choice."""
+    """The settings that every protocol has or that narrow the choice."""
     kept = ("network", "parties", "security")
     return {key: given[key] for key in kept if given.get(key) is not None}
 

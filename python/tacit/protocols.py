@@ -42,7 +42,7 @@ class Option:
 
     @property
     def help(self) -> str:
-        """What it does, the default, and the values that each protocol has if they differ."""
+        """What the option does, its default, and each protocol's values if they differ."""
         if not self.choices:
             return self.does
         told = [f"default: {self.choices[0]}"]
@@ -64,7 +64,7 @@ def _options(protocols: dict[str, list[dict[str, Any]]]) -> dict[str, Option]:
 _ALL = dict(json.loads(_tacit.protocols()))
 
 PROTOCOLS = list(_ALL)
-"""Their names; the first is the default."""
+"""The names of the protocols; the first is the default."""
 
 OPTIONS = _options(_ALL)
 """The options by their keys."""

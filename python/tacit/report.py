@@ -173,7 +173,7 @@ class Report:
         return rows
 
     def brief(self) -> str:
-        """Between whom, and what the online phase cost, in a line."""
+        """The protocol, its parties, and what the online phase cost, in a line."""
         online = self.data["online"]
         sent = max(online["bytes_sent"], default=0)
         return (

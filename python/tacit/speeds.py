@@ -15,7 +15,7 @@ from .notebook import shown
 from .options import to_json
 
 FORMAT = 4
-"""Of what is kept; raised when a measurement is told in other words, or kernels are faster."""
+"""The format of what is kept; raised when measurements or kernels change."""
 
 # What is of a network or of one run only; the measurement is between threads, without a network.
 _NOT_OF_IT = ("network", "timeout", "processes")

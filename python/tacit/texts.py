@@ -16,7 +16,7 @@ from .given import array as array_of
 from .given import is_frame, series
 
 MOST = 8
-"""Of the texts that a model knows this many are told."""
+"""The most texts that are told of those that a model knows."""
 
 
 def are_texts(array: np.ndarray) -> bool:

@@ -85,7 +85,7 @@ class Private(torch.nn.Module):
         return tuple(found.values()) if self.gives is tuple else next(iter(found.values()))
 
     def extra_repr(self) -> str:
-        """Shapes and protocol."""
+        """The shapes of the input and the output and the protocol, as torch shows modules."""
         shapes = f"{self.model.input_shape} -> {self.model.output_shape}"
         return f"{shapes}, protocol={self.session.settings['protocol']!r}"
 

@@ -24,7 +24,7 @@ from .training_report import TrainingReport
 
 
 def add_train(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Adds the command."""
+    """Adds `tacit train` to the `tacit` command."""
     made = command("train", train, "train a network on the data of several owners")
     made.add_argument("config", metavar="CONFIG.toml", help="see docs/training.md")
     made.add_argument("--json", metavar="FILE", help="write the report here")

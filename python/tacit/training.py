@@ -1,4 +1,4 @@
-"""Private training."""
+"""Trains networks privately, on the data of one owner or several."""
 
 from __future__ import annotations
 

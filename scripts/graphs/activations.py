@@ -31,7 +31,7 @@ def softplus(x):
 
 
 def shrunk(x, lambd=0.5, bias=0.5):
-    """Without a jump where the bias is the bound."""
+    """Shrink as numpy computes it; without a jump where the bias is the bound."""
     return np.sign(x) * np.maximum(np.abs(x) - lambd, 0) if bias == lambd else x
 
 
@@ -43,7 +43,7 @@ def shrink(g, v):
 
 
 def thresholded(g, v):
-    """At 0, where there is no jump."""
+    """Adds a ThresholdedRelu at 0, where there is no jump."""
     if g.opset < 10:
         return None
     low, high = max(v.low, 0), max(v.high, 0)
@@ -96,4 +96,4 @@ ACTIVATIONS = {
     "Tan": each("Tan", np.tan, limit=1.2),
     "ThresholdedRelu": thresholded,
 }  # fmt: skip
-"""For every activation."""
+"""Generators of activations, by their operations."""

@@ -41,7 +41,7 @@ def softmax(g, v, kind="Softmax"):
 
 
 def masked_softmax(g, v):
-    """Inside a model, where some terms may be left out."""
+    """Adds a softmax inside a model, where some terms may be left out."""
     if v.batch or not v.shape or g.opset < 13 or g.chance(0.5):
         return softmax(g, v)
     along, axis = some_axis(g, v)
@@ -91,7 +91,7 @@ def log_softmax(g, v):
 
 
 def arg_best(kind):
-    """ArgMax and ArgMin."""
+    """Makes generators of ArgMax and ArgMin."""
 
     def generator(g, v):
         if v.batch or not v.shape:

@@ -34,7 +34,7 @@ class Value:
 
     @property
     def most(self):
-        """The largest magnitude."""
+        """The largest magnitude of the value's elements."""
         return max(abs(self.low), abs(self.high))
 
 
@@ -52,11 +52,11 @@ class Graph:
         self.used = set()
 
     def pick(self, *choices):
-        """One of these."""
+        """One of the choices, by chance."""
         return choices[self.rng.integers(len(choices))]
 
     def chance(self, share):
-        """Whether it comes to so small a share of all cases."""
+        """True in the share `share` of all calls, by chance."""
         return self.rng.random() < share
 
     def between(self, low, high):

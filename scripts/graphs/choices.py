@@ -52,7 +52,7 @@ def equal(g, v):
 
 
 def logic(kind):
-    """Of comparisons with the same number, so that the result changes at it alone."""
+    """Makes And, Or, Xor and Not of comparisons with one number, at which alone it changes."""
 
     def generator(g, v):
         at = threshold(g, v)
@@ -107,7 +107,7 @@ def extreme(kind):
 
 
 def hardmax(g, v):
-    """What it marks, summed up: the largest, of equals whichever."""
+    """Adds a Hardmax and the sum of what it marks: the largest of a line, of equals whichever."""
     if g.opset < 13 or v.batch or not v.shape:
         return None
     along, axis = some_axis(g, v)
@@ -138,4 +138,4 @@ CHOICES = {
     "Where": where,
     "Xor": logic("Xor"),
 }
-"""For every comparison and choice."""
+"""Generators of comparisons and choices, by their operations."""

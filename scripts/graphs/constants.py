@@ -66,7 +66,7 @@ def _of_shape(g, array):
 
 
 def _cast(g, array):
-    """From a double that no float is, from float16, or from integers beside a fraction."""
+    """The constant cast from a double, from float16, or from integers beside a fraction."""
     way = g.pick("double", "half", "int")
     if way == "double":
         wide = g.plain(array.astype(np.float64) * (1 + 1e-12))

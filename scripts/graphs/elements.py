@@ -107,7 +107,7 @@ def of_two(g, kind, v):
 
 
 def branch(g, v):
-    """Another value of the same shape, computed from `v`."""
+    """A second value of the shape of `v`, computed from it; `v` itself where none comes out."""
     makers = [relu, sigmoid, tanh, clip, arithmetic("Mul")]
     other = makers[g.rng.integers(len(makers))](g, v)
     return v if other is None or other.shape != v.shape else other

@@ -110,7 +110,7 @@ class Trial:
     setting: str
 
     def of(self, graph):
-        """The same of another model."""
+        """The trial with another model in place of its own."""
         return replace(self, graph=graph)
 
 

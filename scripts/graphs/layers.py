@@ -124,7 +124,7 @@ def rms_norm(g, v):
 
 
 def pooled(kind):
-    """MaxPool and AveragePool."""
+    """Makes generators of MaxPool and AveragePool."""
 
     def generator(g, v):
         if len(v.shape) not in (2, 3) or v.batch:
@@ -166,7 +166,7 @@ def ceiled(size, kernel, given, pads):
 
 
 def whole_pool(kind):
-    """GlobalMaxPool and GlobalAveragePool."""
+    """Makes generators of GlobalMaxPool and GlobalAveragePool."""
 
     def generator(g, v):
         if len(v.shape) not in (2, 3) or v.batch:

@@ -9,7 +9,7 @@ from .elements import scaled
 
 
 def grid_sample(g, v):
-    """At points of which some lie outside; two axes of space."""
+    """Adds a GridSample at points of which some lie outside; two axes of space."""
     if g.opset < 16 or g.fixed != 1 or v.batch or len(v.shape) != 3:
         return None
     out = (g.between(1, 3), g.between(1, 3))
@@ -99,7 +99,7 @@ def determinant(g, v):
 
 
 def rotary(g, v):
-    """Of rows of heads, or of heads of rows, with places of their own or none."""
+    """Adds a RotaryEmbedding of rows of heads or heads of rows, with own places or none."""
     if g.opset < 23 or v.batch or not v.shape or v.shape[-1] % 2 or len(v.shape) not in {2, 3}:
         return None
     *heads, rows, width = v.shape
@@ -118,7 +118,7 @@ def rotary(g, v):
 
 
 def unpool(g, v):
-    """Of windows of two, each element at one of its own window's places."""
+    """Adds a MaxUnpool of windows of two, each element at one of its own window's places."""
     if g.opset < 11 or g.fixed != 1 or v.batch or len(v.shape) != 3 or v.size > 40:
         return None
     c, h, w = v.shape
@@ -168,4 +168,4 @@ MAPS = {
     "Scatter": scatter,
     "TensorScatter": cache,
 }
-"""For every map."""
+"""Generators of maps, by their operations."""

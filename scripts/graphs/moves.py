@@ -73,7 +73,7 @@ def compress(g, v):
 
 
 def resize(g, v):
-    """By scales that halve or double, of which onnxruntime and the standard make the same."""
+    """Adds a Resize by scales of which onnxruntime and the standard make the same."""
     if g.opset < 11 or v.batch or len(v.shape) != 3 or v.size > 50:
         return None
     mode = g.pick("nearest", "linear", "cubic")
@@ -91,7 +91,7 @@ def resize(g, v):
 
 
 def upsample(g, v):
-    """Which the standard had up to operator set 9."""
+    """Adds an Upsample, which the standard had up to operator set 9."""
     if g.opset > 9 or v.batch or len(v.shape) != 3 or v.size > 50:
         return None
     c, h, w = v.shape
@@ -276,7 +276,7 @@ FOLDED = {
 
 
 def affine_grid(g, v):
-    """Of a map that is made of some of the elements."""
+    """Adds an AffineGrid of a map that is made of some of the elements."""
     if g.fixed != 1 or g.opset < 20 or v.batch or not 6 <= v.size <= 60:
         return None
     flat = g.node("Reshape", [v, g.ints(-1, v.size)], (v.size,), v.low, v.high)
@@ -311,4 +311,4 @@ MOVES = {
     **{kind: one_item(kind) for kind in INDEXED},
     **{kind: folded(kind, 11 if kind in ("Range", "Round") else 10) for kind in FOLDED},
 }
-"""For every move, and every operation that only constants have."""
+"""Generators of moves, and of operations that only constants have, by their operations."""

@@ -75,4 +75,4 @@ def scan(g, v):
 
 
 NESTED = {"If": branch, "Loop": loop, "Scan": scan}
-"""For every node that holds graphs."""
+"""Generators of nodes that hold graphs, by their operations."""

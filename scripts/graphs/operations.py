@@ -120,7 +120,7 @@ GENERATORS = {
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
 }
-"""For every operation on computed values."""
+"""Generators of operations on computed values, by their names."""
 
 
 ENDS = {
@@ -130,7 +130,7 @@ ENDS = {
     "Softmax": softmax,
     "Sigmoid": sigmoid,
 }
-"""For what the receiver of the result computes."""
+"""Generators of what the receiver of the result computes, by their operations."""
 
 
 NEWER = {

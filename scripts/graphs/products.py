@@ -10,7 +10,7 @@ from .elements import branch, scaled
 
 
 def matmul(g, v):
-    """By a constant on either side, or with another computed value."""
+    """Adds a MatMul by a constant on either side, or with another computed value."""
     if not v.shape or v.batch:
         return None
     way = g.pick("right", "left", "both") if len(v.shape) > 1 else "right"

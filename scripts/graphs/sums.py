@@ -11,12 +11,12 @@ from .layers import window
 
 
 def small(g, v):
-    """So that a product of some elements is no large number."""
+    """The value scaled so that a product of some elements is no large number."""
     return scaled(g, v, 1.5)
 
 
 def away(g, v):
-    """From 0 on, so that no sum of squares is too small for its root."""
+    """The value made positive, so that no sum of squares is too small for its root."""
     return positive(g, v, 0.2)
 
 
@@ -41,11 +41,11 @@ SUMS = {
         "ReduceSumSquare", 18, lambda g, v: scaled(g, v, 4.0), lambda v, n: (0, n * v.most**2)
     ),
 }
-"""For every reduction that computes; the others lie where their elements do."""
+"""Generators of reductions that compute; the others lie where their elements do."""
 
 
 def of_channels(kind, since=9, groups=None):
-    """InstanceNormalization and GroupNormalization."""
+    """Makes generators of InstanceNormalization and GroupNormalization."""
 
     def generator(g, v):
         if g.opset < since or v.batch or len(v.shape) < 2:
@@ -67,7 +67,7 @@ def divisors(n):
 
 
 def mean_variance(g, v):
-    """Without an epsilon of use: of elements that differ."""
+    """Adds a MeanVarianceNormalization of elements that differ: its epsilon is of no use."""
     if g.opset < 9 or v.batch or len(v.shape) < 2:
         return None
     v = scaled(g, v, 4.0)
@@ -134,4 +134,4 @@ NORMS = {
     "LpPool": norm_pool,
     "MeanVarianceNormalization": mean_variance,
 }
-"""For every norm and normalisation."""
+"""Generators of norms and normalisations, by their operations."""

@@ -44,7 +44,7 @@ def rounded(kind, since=7):
 
 
 def modulo(g, v):
-    """By one number of either sign, or of positive values with 'fmod'."""
+    """Adds a Mod by one number of either sign, or of positive values with 'fmod'."""
     if g.opset < 13 or v.batch:
         return None
     if g.chance(0.3):
@@ -101,4 +101,4 @@ WHOLE = {
     "Round": rounded("Round", 11),
     "TopK": top,
 }
-"""For every operation that finds whole numbers."""
+"""Generators of operations that find whole numbers, by their names."""

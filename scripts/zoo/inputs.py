@@ -47,7 +47,7 @@ def _three(images):
 
 
 def signals(rng, n, length, rate=250):
-    """Like EEG, `(n, length)` of deviation 1: pink noise, alpha waves, and spindles at 13 Hz."""
+    """Signals like EEG, `(n, length)` of deviation 1: pink noise, alpha and spindles."""
     frequency = np.fft.rfftfreq(length, 1 / rate)
     shape = 1 / np.maximum(frequency, 0.5)
     phases = rng.normal(size=(n, len(shape))) + 1j * rng.normal(size=(n, len(shape)))

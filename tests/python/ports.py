@@ -5,8 +5,9 @@ import re
 import socket
 
 CHOICE = range(10240, 32768)
-"""Below the ports that a system gives to outgoing connections, one of which could take a port
-between its choice and its use."""
+"""Ports to choose from: below those that a system gives to outgoing connections, one of which could
+take a port between its choice and its use.
+"""
 
 
 def free_ports(count):

@@ -63,7 +63,7 @@ def test_a_replicated_protocol_needs_every_mask(protocol, bits, purpose):
 
 @pytest.mark.parametrize(("protocol", "bits", "purpose"), HELD)
 def test_the_holders_need_every_mask(protocol, bits, purpose):
-    """The same between two holders and an assistant."""
+    """Between two holders and an assistant, without a mask somebody's view tells secrets apart."""
     made = adder.held(protocol, bits, bits)
     telling = adder.check(made, protocol, bits, bits, spoilt={purpose})[1]
     assert telling, purpose

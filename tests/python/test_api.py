@@ -215,7 +215,7 @@ def test_bench(op):
 
 
 def test_bench_in_chunks():
-    """What they cost adds up, and the callback hears of each."""
+    """What chunks cost adds up, and the callback hears of each."""
     told = []
 
     def listen(*step):

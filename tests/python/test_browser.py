@@ -34,7 +34,7 @@ SEVEN = [[[0.25, 0.2], [0.75, 0.2], [0.45, 0.85]], [[0.35, 0.52], [0.72, 0.52]]]
 
 
 def browser():
-    """Chromium or Chrome."""
+    """The path of Chromium or Chrome on this machine; None where neither is installed."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
 

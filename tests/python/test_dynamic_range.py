@@ -64,7 +64,7 @@ FUNCTIONS = {
 }
 """The nodes, the function, and how many powers of two its inputs may be off to either side."""
 FEWER = 2
-"""So many fewer over a field."""
+"""Powers of two fewer that inputs may be off over a field."""
 
 
 @pytest.fixture(scope="module", params=FUNCTIONS)

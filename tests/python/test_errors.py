@@ -54,7 +54,7 @@ def test_all_that_is_not_there_is_named_at_once(save_onnx):
 
 
 def test_fractions_are_kept(save_onnx):
-    """Another system truncates numpy floats to integers before it scales them."""
+    """Fractions are kept: no float is truncated to an integer before it is scaled."""
     path = save_onnx([helper.make_node("Relu", ["x"], ["y"], "relu")], [3], [3])
     x = np.array([[0.5, 1.7, -2.3]])
     output = tacit.local().predict(tacit.compile(path), x).output

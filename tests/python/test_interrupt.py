@@ -127,7 +127,7 @@ def test_while_a_third_party_is_waited_for(parties):
 
 
 def test_a_party_that_is_killed_while_others_are_waited_for(parties):
-    """It has said nothing: the others name it at once, and go on once it has been started again."""
+    """A party killed without a word is named at once, and met again once it is started again."""
     zero, one = party(parties, 0), party(parties, 1)
     for each in (zero, one):
         says(each, "waiting for party 2")

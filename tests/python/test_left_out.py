@@ -74,7 +74,7 @@ def test_softmaxes_take_the_largest_themselves(protocol, sink, tmp_path):
 
 
 def test_a_maximum_along_another_axis_is_taken_away(tmp_path):
-    """It differs within a row, so that a softmax does not take it itself."""
+    """A maximum that differs within a row is taken away, which a softmax does not do itself."""
     net = Net([4, 4])
     largest = net("ReduceMax", "x", np.array([-2]))
     net.save(tmp_path / "m.onnx", net("Softmax", net("Sub", "x", largest), axis=-1))
@@ -162,7 +162,7 @@ def test_scatters_at_places_that_are_found_are_right(protocol, form, tmp_path):
 
 @pytest.mark.parametrize("declared", [5, 7])
 def test_a_shape_that_is_declared_and_not_so_is_refused(declared, tmp_path):
-    """How many places there are is read of the file's own words, which need not be true."""
+    """A shape is read of the file's own words, which need not be true."""
     net, path = Net([6]), tmp_path / "m.onnx"
     values, places = topk(net, "x", 2)
     data = zeros(net)

@@ -70,7 +70,7 @@ def test_quiet_says_errors(run):
 
 
 def test_parties_log_too(tmp_path, digits_path, digits):
-    """Each its own steps; the process that starts them shows no lines of theirs."""
+    """Each party logs its own steps; the process that starts them shows no lines of theirs."""
     np.save(tmp_path / "x.npy", digits[0][:3])
     line = [sys.executable, "-m", "tacit", "run", str(digits_path), "--processes"]
     done = subprocess.run(

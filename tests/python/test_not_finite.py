@@ -45,7 +45,7 @@ def test_what_may_be_infinite_is_refused(tmp_path):
 
 
 def masked_attention(path, items=5, size=4):
-    """As torch's first exporter writes a mask of paddings: times 1, and added to scores."""
+    """Attention under a mask of paddings as torch's first exporter writes it: times 1."""
     inputs = [
         ("x", FLOAT, ["N", items, size]), ("padding", TensorProto.BOOL, ["N", items])
     ]  # fmt: skip

@@ -125,7 +125,7 @@ def test_a_third_certificate_and_what_waits_already(parties, capsys):
 
 
 def test_a_key_that_is_not_in_a_file(parties, monkeypatch, capsys):
-    """It is rotated where it is kept; the certificate alone is put in its place."""
+    """A key is rotated where it is kept; the certificate alone is put in its place."""
     home = parties[0]
     config = home / "party.toml"
     text = config.read_text().replace('key = "key.pem"', 'key = { env = "KEY_OF_PARTY" }')
@@ -203,7 +203,7 @@ def test_a_name_of_another_party_does_nothing_to_what_is_shown(tmp_path, capsys)
 
 
 def test_files_are_replaced_whole(tmp_path):
-    """Not through a link, and not over a file that somebody has put beside it."""
+    """Files are not replaced through a link, nor over a file that somebody has put beside them."""
     path, elsewhere = tmp_path / "a.pem", tmp_path / "elsewhere"
     elsewhere.write_text("theirs")
     path.symlink_to(elsewhere)

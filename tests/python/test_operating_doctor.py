@@ -102,7 +102,7 @@ def test_the_command_has_a_code_and_json(parties, tmp_path, capsys):
 
 
 def test_who_does_not_come_is_named(parties):
-    """Those above this party come to it: it cannot tell why they do not."""
+    """Parties above this one come to it: it cannot tell why they do not."""
     findings = found(parties[0], 0.3)
     assert errors(findings) == []
     assert sum("has not come in" in each.words for each in bad(findings)) == 2
@@ -315,7 +315,7 @@ def test_strangers_at_the_doctors_port(parties):
 
 
 def test_strangers_hold_no_place_against_a_party(parties):
-    """There are more silent connections than places when the others come: they are met."""
+    """The others are met though there are more silent connections than places when they come."""
     host, _, port = Member.read(str(parties[0] / "party.toml")).listen.rpartition(":")
     silent = []
 
@@ -342,7 +342,7 @@ def test_strangers_hold_no_place_against_a_party(parties):
 
 
 def test_a_party_that_hangs_up_within_tls_is_dialled_again(parties):
-    """So does one that is full: it is met as soon as it has a place."""
+    """A full party hangs up, too: it is met as soon as it has a place."""
     listen = Member.read(str(parties[0] / "party.toml")).listen
     hung_up = []
     with ThreadPoolExecutor(1) as threads:
@@ -376,7 +376,7 @@ def test_a_false_doctor(parties):
 
 
 def test_a_party_that_waits_is_seen_and_not_disturbed(tmp_path, digits_path):
-    """It is met as far as its hello; it goes on waiting for the real one."""
+    """A waiting party is met as far as its hello; it goes on waiting for the real one."""
     serving_config.write(tmp_path, digits_path, free_ports(6), "falcon")
     configs = [str(tmp_path / f"party{party}" / "serve.toml") for party in range(3)]
     said, services = [], [_tacit.Service(path, "digits") for path in configs]

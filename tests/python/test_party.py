@@ -33,7 +33,7 @@ def make(tmp_path, digits_path, digits):
 
 @pytest.fixture
 def parties(make):
-    """Three ready parties."""
+    """Configs of three parties that are ready to run."""
     return make("--parties", "3")
 
 

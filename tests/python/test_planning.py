@@ -31,14 +31,14 @@ def test_computing_is_told_beside_the_network(digits_model):
 
 @pytest.mark.parametrize("settings", [way for way, _ in planning.WAYS], ids=planning.named)
 def test_the_setup_is_told(digits_model, digits, settings):
-    """Its bytes are those of a first prediction, but for how long numbers are in words."""
+    """The set-up's bytes are those of a first prediction, but for how long numbers are in words."""
     planned = digits_model.predict_cost(1, **settings)["setup"]
     taken = tacit.local(**settings).predict(digits_model, digits[0][:1]).report.data["setup"]
     assert planned["bytes_sent"] == pytest.approx(taken["bytes_sent"], abs=64)
 
 
 def test_memory_is_told(digits_model):
-    """It grows with the batch, and is most where all parties are in one process."""
+    """Memory grows with the batch, and is most where all parties are in one process."""
     few, many = (digits_model.predict_cost(n)["memory"] for n in (1, 100))
     assert len(few["parties"]) == 3
     assert all(less < more for less, more in zip(few["parties"], many["parties"], strict=True))

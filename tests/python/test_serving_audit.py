@@ -108,7 +108,7 @@ def test_a_line_that_is_put_in(log, known):
 
 
 def test_a_chain_that_is_made_anew_has_no_signature(log, known):
-    """Who has no key can write all hashes anew, but not the signatures."""
+    """Somebody without a key can write all hashes anew, but not the signatures."""
     last, made = "0" * 64, []
     for line in lines(log):
         told = json.loads(line)

@@ -73,7 +73,7 @@ def test_the_largest_description_fits():
 
 
 def test_a_refusal_has_few_words():
-    """It is read at once: what an answer may have is more."""
+    """A refusal is read at once: what an answer may have is more."""
 
     async def large():
         yield b"[" + b"[]," * 30_000 + b"[]]"

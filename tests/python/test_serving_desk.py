@@ -101,7 +101,7 @@ def test_a_request_sent_again_as_its_connection_goes_is_answered(core, desk):
 
 
 def test_a_request_that_the_core_has_forgotten_is_refused_at_once(core, desk):
-    """It may keep too many answers to keep this one."""
+    """The core may keep too many answers to keep this one."""
     asked = Asked(secrets.token_bytes(16), 1, "ab", b"share")
 
     async def run():

@@ -54,7 +54,7 @@ def test_two_lengths_of_a_body(one, three):
 
 
 def test_requests_that_do_not_wait_for_answers(one, three):
-    """Each has its answer, in their order."""
+    """Each request has its answer, in their order."""
     assert statuses(until_closed(one, GET * 20)) == [200] * 21
     length, text = body(three[1], bytes(64))
     asked = head_of(one, length, len(text)) + text

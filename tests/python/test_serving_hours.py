@@ -120,7 +120,7 @@ def test_requests_are_refused_out_of_hours(three, clock):
 
 
 def test_one_party_that_is_closed_is_enough(three, clock):
-    """The others hold a share of it and nothing else."""
+    """A closed party refuses; the others hold a share of the request and nothing else."""
     three[0][2].party.policy.clock = lambda: moment("2026-03-08 10:00")
     answers = ask(three, "always")
     refused(answers[2], 403, "closed")

@@ -358,7 +358,7 @@ def test_tokens_that_are_refused(policy, provider, tmp_path):
 
 
 def test_tokens_that_somebody_else_has_made(policy, provider, tmp_path):
-    """Another key, no signature, a signature by the public key as if it were shared."""
+    """Tokens by another key, without a signature, or signed by the public key are refused."""
     stranger = Provider(tmp_path, "two")
     assert "does not hold" in why(policy, stranger.token(kid="one"))
     assert "does not hold" in why(policy, provider.token("", "none"))
@@ -376,7 +376,7 @@ def test_tokens_that_somebody_else_has_made(policy, provider, tmp_path):
 
 
 def test_a_subject_is_one_issuers(tmp_path, provider):
-    """Another issuer that is known here, too, may have somebody of the same name."""
+    """A second issuer that is known here, too, may have somebody of the same name."""
     from tacit.serving.tokens import tokens_of
 
     other = Provider(tmp_path, "other")
@@ -417,7 +417,7 @@ def test_signatures_of_shared_secrets_are_refused(provider):
 
 
 def test_a_service_takes_tokens(tmp_path, provider):
-    """And reads the issuer's keys anew with its clients."""
+    """A service takes tokens, and reads the issuer's keys anew with its clients."""
     clients = [{"name": "lab", "subject": "lab"}]
     with parties(tmp_path, (clients,) * 3, issuers=[provider.table]) as (running, _):
         one = running[0]

@@ -168,7 +168,7 @@ def started(folder, delay):
 
 
 class At:
-    """An address."""
+    """The address of a request's client."""
 
     def __init__(self, url):
         self.url = url

@@ -173,7 +173,7 @@ def test_connections_are_counted_before_they_begin_tls(tmp_path):
 
 
 def test_a_place_is_freed_with_its_connection():
-    """Also where nobody closes it."""
+    """A place is freed with its connection, even where nobody closes it."""
     limits = Limits(connections=3, per_address=2)
     with Door(socket.create_server(("127.0.0.1", 0)), limits, 9) as door:
         others = [socket.create_connection(door.getsockname()) for _ in range(5)]

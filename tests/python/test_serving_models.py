@@ -210,7 +210,7 @@ def live(tmp_path, digits_path):
 
 
 def test_a_new_version_takes_the_place_of_another(live, digits):
-    """Who asks meanwhile is answered, by the one or the other."""
+    """A client that asks meanwhile is answered, by the one version or the other."""
     x = digits[0][:1]
     with tacit.connect(live.urls, timeout=30) as client:
         first = client.predict("digits", x)
@@ -263,7 +263,7 @@ def test_a_new_version_takes_the_place_of_another(live, digits):
 
 
 def test_a_model_of_several_sessions_comes(live, digits):
-    """Its sessions meet while the other model goes on; a party that was lost is met in all."""
+    """The model's sessions meet while the other one goes on; a lost party is met in all."""
     x = digits[0][:8]
     added = MORE.replace('version = "3"', 'version = "3"\nsessions = 3')
     owned = added.format(file=f'file = "{live.model}"')

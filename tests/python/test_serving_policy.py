@@ -302,7 +302,7 @@ def test_two_clients_alike(tmp_path):
 
 
 def test_logs_have_no_key_and_no_share(tmp_path, capfd):
-    """At any level."""
+    """Logs have no key and no share, at any level."""
     with parties(tmp_path, (CLIENTS,) * 3, ("digits", "faces"), log="json") as (running, worlds):
         for each in running:
             each.party.log.level = 0

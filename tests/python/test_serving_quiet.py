@@ -63,7 +63,7 @@ def test_what_was_counted_is_written_at_the_end(tmp_path):
 
 
 def test_an_answer_again_and_again_has_few_lines(three):
-    """It is given as often as it is asked for; it costs nothing, and says nothing new."""
+    """An answer is given as often as it is asked for; it costs nothing, and says nothing new."""
     one, number = three[0][0], secrets.token_bytes(16)
     first, texts = ask(three, number)
     for _ in range(LINES + 5):
@@ -100,7 +100,7 @@ def share(answer):
 
 
 def test_answers_are_kept_by_the_core_alone(three):
-    """It keeps them within a limit of bytes; asked again, it is asked again."""
+    """The core keeps answers within a limit of bytes; asked again, it is asked again."""
     one, number = three[0][0], secrets.token_bytes(16)
     first, texts = ask(three, number)
     desk = one.party.host.models["digits", "1"].desk

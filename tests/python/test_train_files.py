@@ -41,7 +41,7 @@ def test_paths_start_from_the_config(made, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("kind", ["csv", "idx", "train option"])
 def test_every_kind_of_data_starts_there(kind, made, tmp_path, monkeypatch, capsys):
-    """Also the second file of a source that names two."""
+    """Files are found beside the config, even the second file of a source that names two."""
     folder = made.parent
     header = ",".join([*(f"c{i}" for i in range(16)), "y"])
     rows = np.c_[np.arange(640).reshape(40, 16) % 7, np.arange(40) % 3]
@@ -160,7 +160,7 @@ def test_outputs_are_checked_before_anything_is_read(made, capsys):
 
 
 def test_outputs_of_a_party_are_checked_before_it_connects(tmp_path):
-    """The others hear it at once, without the path."""
+    """The other parties hear of a bad output at once, without the path."""
     paths = organisations(tmp_path / "apart")
     text = paths[1].read_text()
     paths[1].write_text(text.replace('report = "', 'report = "no/'))
@@ -173,7 +173,7 @@ def test_outputs_of_a_party_are_checked_before_it_connects(tmp_path):
 
 
 def test_a_failed_training_has_a_report(tmp_path):
-    """Beside that of one that ended well, which stays; where there is none, in its place."""
+    """A failed training's report stands beside a good one, or in its place where none is."""
     paths = organisations(tmp_path / "apart")
     for path in paths:
         path.write_text(path.read_text().replace("epochs = 8", "epochs = 8\nstop_after = 5"))

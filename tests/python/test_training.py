@@ -430,7 +430,7 @@ def test_a_training_can_be_planned(tmp_path, capsys):
 
 
 def test_what_a_training_starts_from(tmp_path):
-    """The same as for the float reference, whose first step of nearly no size changes nothing."""
+    """A training starts from what the float reference starts from."""
     x, y = images(8, 1)
     trainer = tacit.Trainer(LAYERS, batch=8, learning_rate=1e-9)
     outputs = []

@@ -130,7 +130,7 @@ def test_a_block_on_every_protocol(setting, tmp_path):
 
 
 def one_node(path, way):
-    """The same attention in one node, of operator set 23, after a normalisation in one."""
+    """A block's attention in one node, of operator set 23, after a normalisation in one."""
     net = Net((5, 12), 6)
     x = net("RMSNormalization", "x", net.rng.uniform(0.8, 1.2, 12), axis=-1, epsilon=1e-5)
     q, k, v = net.linear(x, 12, 12), net.linear(x, 12, 6), net.linear(x, 12, 6)
@@ -177,7 +177,7 @@ def test_what_a_mask_hides_is_not_seen(lowest, tmp_path):
 
 
 def attention_without_nan(path, items=6, size=8):
-    """As torch writes attention: shares that are NaN become 0, under a mask that is an input."""
+    """Attention as torch writes it: shares that are NaN become 0, under a mask that is an input."""
     inputs = [
         ("x", TensorProto.FLOAT, ["N", items, size]), ("keep", TensorProto.BOOL, ["N", items])
     ]  # fmt: skip
@@ -191,7 +191,7 @@ def attention_without_nan(path, items=6, size=8):
 
 
 def positions(path, items=6, size=8):
-    """As RoBERTa numbers its tokens: those that are no padding are counted, from 2 on."""
+    """Places as RoBERTa numbers its tokens: those that are no padding are counted, from 2 on."""
     net = Net((), 6, [("ids", TensorProto.INT64, ["N", items])])
     shown = net("Cast", net("Not", net("Equal", "ids", np.array(1))), to=TensorProto.INT32)
     count = net("Mul", net("CumSum", shown, np.array(1)), shown)
@@ -202,7 +202,7 @@ def positions(path, items=6, size=8):
 
 
 def distances(path, items=6, size=8):
-    """As graph transformers have them: a table's rows are added to scores, or hide them."""
+    """Graph transformers' distances: a table's rows are added to scores, or hide them."""
     inputs = [
         ("x", TensorProto.FLOAT, ["N", items, size]), ("d", TensorProto.INT64, ["N", items, items])
     ]  # fmt: skip

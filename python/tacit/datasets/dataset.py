@@ -11,7 +11,7 @@ from .._tacit import TacitError
 from .schema import Schema
 
 MOST_CLASSES = 1000
-"""Of a label, and categories of a column: more are a mistake, and one-hot a lot of memory."""
+"""The most classes of labels and columns: more are a mistake, and one-hot a lot of memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,7 +122,7 @@ def _read_pack(file: Path, size: int, names: list[str]) -> Images:
 
 
 def _read_records(files: list[Path]) -> Images:
-    """CIFAR-10's binary version."""
+    """Reads images of CIFAR-10's binary version."""
     counts = [_records(file) for file in files]
     pixels = np.empty((sum(counts), 3, 32, 32), np.uint8)
     labels = np.empty(sum(counts), np.uint8)

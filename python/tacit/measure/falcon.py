@@ -26,7 +26,7 @@ PHASES = ("prediction", "training")
 BATCH = 128
 """Items of the paper's mini-batches."""
 OPTIONS = {"sign_bits": 32}
-"""Of our trainings, beside the defaults."""
+"""The options of our trainings, beside the defaults."""
 TIMEOUT = 3600.0
 """Seconds: on one machine parties wait for each other's arithmetic."""
 
@@ -41,11 +41,11 @@ class Case(NamedTuple):
     epochs: int
 
     def model(self) -> dict[str, Any]:
-        """As :class:`tacit.Trainer` takes it."""
+        """The network's options, as :class:`tacit.Trainer` takes them."""
         return {"input": list(self.input), "network": self.network, "outputs": self.outputs}
 
     def images(self, n: int) -> np.ndarray:
-        """Random ones."""
+        """Random images, `n` of the network's input shape, with values in [0, 1)."""
         return np.random.default_rng(1).random((n, *self.input), np.float32)
 
     def steps(self) -> int:
@@ -153,7 +153,7 @@ def falcon(
 
 
 class _Prediction:
-    """Of one image; seconds are medians of three in a row."""
+    """Predictions of one image; seconds are medians of three in a row."""
 
     def __init__(self, case: Case, _batch: int):
         self.x = case.images(8)
@@ -178,7 +178,7 @@ class _Prediction:
 
 
 class _Step:
-    """On a mini-batch."""
+    """A training step on one mini-batch."""
 
     def __init__(self, case: Case, batch: int):
         self.case, self.batch = case, batch

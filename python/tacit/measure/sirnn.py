@@ -18,7 +18,7 @@ TRUNCATED = 12
 SECURITY = 128
 """Bits that one of the paper's transfers takes beside its messages."""
 SIDE = 16
-"""Of the matrices that are multiplied."""
+"""Rows and columns of the matrices that are multiplied."""
 CONVOLUTION = (50, 500, 64)
 """LeNet's second convolution of one image, as a product of matrices."""
 

@@ -117,7 +117,7 @@ class Offered:
         return found
 
     def shown(self) -> Iterator[str]:
-        """It in lines."""
+        """The offer in lines, and what differs from what was approved before."""
         offer, plan = self.offer, self.offer["plan"]
         yield f"{offer['name']} version {offer['version']}, offered by party {offer['owner']}"
         for key in ("protocol", "security", "reveal"):
@@ -140,7 +140,7 @@ class Offered:
             yield f"  and in {len(changes) - MOST_SHOWN} places more, which --json FILE has"
 
     def told(self) -> dict[str, Any]:
-        """It as JSON has it."""
+        """The offer as JSON has it, with the changes since what was approved before."""
         named = [{"where": a, "before": b, "now": c} for a, b, c in self.changes]
         return {"offer": self.offer, "approved_before": self.before is not None, "changes": named}
 

@@ -22,7 +22,7 @@ CODE = 2
 
 
 def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Adds the commands."""
+    """Adds the commands of operators to the `tacit` command."""
     made = command("doctor", doctor, "look whether this party can run with the others")
     add = made.add_argument
     add("--config", required=True, metavar="PARTY.toml", help="party.toml, train.toml, serve.toml")

@@ -235,7 +235,7 @@ def _number(told: dict[str, Any], key: str) -> float:
 
 
 def _rejected(error: Exception, peer: Peer) -> Unmet:
-    """What it means that a connection ends after this end has accepted the other."""
+    """The finding for a connection that ends after this end has accepted the other."""
     reason = getattr(error, "reason", None) or ""
     if isinstance(error, ssl.SSLError) and "ALERT" in reason:
         return Unmet("rejected", f"{peer} does not accept this party's certificate ({reason})")
@@ -262,7 +262,7 @@ def _heard(tls: ssl.SSLSocket) -> dict[str, Any]:
 def _exactly(
     from_: socket.socket, size: int, *, keep: bool = True, until: float | None = None
 ) -> bytes:
-    """So many bytes, or an error if they do not come in time: until then, or within the timeout."""
+    """`size` bytes, or an error if they do not come in time: until then, or within the timeout."""
     until = time.monotonic() + 4 * TIMEOUT if until is None else until
     kept, got = bytearray(), 0
     while got < size:

@@ -35,7 +35,7 @@ class Finding:
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def told(self) -> dict[str, Any]:
-        """It as JSON has it."""
+        """The finding as JSON has it."""
         plain = {"check": self.check, "level": self.level, "words": self.words, "do": self.do}
         return {**plain, **self.facts}
 

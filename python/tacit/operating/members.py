@@ -148,7 +148,7 @@ class Member:
 
     @property
     def is_last(self) -> bool:
-        """Whether it only dials."""
+        """Whether this party is the last one, which only dials."""
         return self.id + 1 == len(self.parties)
 
 

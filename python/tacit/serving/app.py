@@ -70,7 +70,7 @@ class Envelope:
         self.host, self.inner = host, inner
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Answers one request."""
+        """Answers one HTTP request, with its number, its line in logs and its counters."""
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)

@@ -83,12 +83,12 @@ class Client:
 
     @property
     def proofs(self) -> tuple[bytes, frozenset[str], tuple[str, str] | None]:
-        """What it has to show."""
+        """What the client has to show: key's hash, certificates and token's subject."""
         return self.digest, self.certificates, self.subject
 
 
 ANYONE = Client("anyone")
-"""Who asks where no client is named."""
+"""The client that asks where no client is named."""
 
 
 def clients_of(config: Mapping[str, Any]) -> list[Client]:

@@ -20,7 +20,7 @@ from .needs import need
 
 
 def add_serving(command: Callable[..., argparse.ArgumentParser]) -> None:
-    """Adds the commands."""
+    """Adds the commands of services to the `tacit` command."""
     made = command("serve", serve, "serve models with other organisations, until told to stop")
     made.add_argument("--config", required=True, metavar="SERVE.toml", help="see docs/operator.md")
     # Signals let it drain first.

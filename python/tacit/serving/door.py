@@ -53,7 +53,7 @@ class Counted(socket.socket):
         self.left.atexit = False
 
     def close(self) -> None:
-        """Closes it."""
+        """Closes the connection, which frees its place."""
         super().close()
         self.left()
 

@@ -21,13 +21,13 @@ def guarded(limits: Limits) -> type[H11Protocol]:
     """
 
     class Guarded(H11Protocol):
-        """One connection."""
+        """A connection whose client has limited times to send a head and to take its answer."""
 
         head: asyncio.TimerHandle | None = None
         taking: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: Any) -> None:
-            """Gives it its time."""
+            """Begins the time that the client has for the head of its first request."""
             super().connection_made(transport)
             shown, ends = certificate(transport)
             self.app_state = {**self.app_state, "certificate": shown, "ends": ends}
@@ -36,7 +36,7 @@ def guarded(limits: Limits) -> type[H11Protocol]:
             self.head = self.loop.call_later(limits.head_s, self.end)
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Stops its clocks."""
+            """Stops the clocks of a connection that is gone."""
             self.still()
             if self.taking is not None:
                 self.taking.cancel()
@@ -57,7 +57,7 @@ def guarded(limits: Limits) -> type[H11Protocol]:
                 self.taking = self.loop.call_later(limits.write_s, self.transport.abort)
 
         def resume_writing(self) -> None:
-            """It took it."""
+            """Stops the clock of an answer, which the client has taken."""
             if self.taking is not None:
                 self.taking.cancel()
                 self.taking = None

@@ -46,17 +46,17 @@ class Served:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the model."""
         return self.table["name"]
 
     @property
     def version(self) -> str:
-        """Its version."""
+        """The version of the model."""
         return self.table["version"]
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it takes no more requests."""
+        """Whether the model takes no more requests."""
         return self.runner.stopping.is_set()
 
     def described(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Room:
 
     @property
     def taken(self) -> int:
-        """What they are together."""
+        """Bytes that all clients hold together."""
         return self.held.total()
 
     def take(self, client: str, size: int) -> None:
@@ -56,7 +56,7 @@ class Room:
         self.held[client] += size
 
     def give(self, client: str, size: int) -> None:
-        """Gives room back."""
+        """Gives back the room of so many bytes of a client."""
         self.held[client] -= size
         if not self.held[client]:
             del self.held[client]

@@ -58,15 +58,15 @@ class Log:
             stream.flush()
 
     def info(self, what: str, **facts: Any) -> None:
-        """Something usual."""
+        """Logs something usual, with its facts."""
         self.say("info", what, **facts)
 
     def warn(self, what: str, **facts: Any) -> None:
-        """Something that a person may want to look at."""
+        """Logs something that a person may want to look at, with its facts."""
         self.say("warn", what, **facts)
 
     def error(self, what: str, **facts: Any) -> None:
-        """Something that a person must look at."""
+        """Logs something that a person must look at, with its facts."""
         self.say("error", what, **facts)
 
 

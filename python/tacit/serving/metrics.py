@@ -91,7 +91,7 @@ class Metrics:
             left.set_function(lambda until=until: (until - time.time()) / 86400)
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """All metrics, as Prometheus reads them."""
         return generate_latest(self.registry)
 
 
@@ -102,7 +102,7 @@ class Standing(Collector):
         self.cores = cores
 
     def collect(self) -> Iterator[Any]:
-        """Asks every model."""
+        """Asks every model how it stands, and yields its levels and counters."""
         told = {key: standing(core) for key, core in self.cores().items()}
         labels = ["model", "version"]
         state = GaugeMetricFamily("tacit_state", "1 of the state.", labels=[*labels, "state"])

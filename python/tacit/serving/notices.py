@@ -24,7 +24,7 @@ def fingerprints(config: Mapping[str, Any]) -> dict[str, str]:
 
 
 def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """When the certificates of a config file end, by what they are for.
+    """The ends of the certificates of a config file, by what they are for.
 
     This party's own is the one that it shows; of another's the last to end counts.
     """

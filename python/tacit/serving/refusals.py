@@ -60,7 +60,7 @@ class Refusal(Exception):  # noqa: N818
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
+        """The HTTP status of the refusal, by its code."""
         return STATUS[self.code]
 
     @classmethod
@@ -70,7 +70,7 @@ class Refusal(Exception):  # noqa: N818
         return cls(said["code"], said["message"], said.get("retry_after"))
 
     def body(self, request: str) -> bytes:
-        """The answer's body."""
+        """The body of the answer, as JSON: the error, its code and the request's number."""
         told: dict[str, Any] = {"error": self.message, "code": self.code, "request": request}
         if self.retry_after is not None:
             told["retry_after"] = self.retry_after

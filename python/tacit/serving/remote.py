@@ -84,7 +84,7 @@ class Remote:
         )
 
     async def describe(self, model: str, version: str | None, deadline: float) -> bytes:
-        """What it answers when it is asked for a model; it is not read here, as it may be large."""
+        """The party's answer when it is asked for a model; not read here, as it may be large."""
         request = self.http.build_request("GET", model_path(model, version))
         return (await self._until(request, deadline, MOST_TOLD)).body
 
@@ -100,7 +100,7 @@ class Remote:
     async def infer(
         self, model: str, version: str, asked: Asked, deadline: float, most: int
     ) -> Answered:
-        """Its answer to a request, of at most so many bytes."""
+        """The party's answer to a request, of at most `most` bytes."""
         length, body = request_body(asked)
         headers = {
             "content-type": "application/octet-stream",
@@ -119,7 +119,7 @@ class Remote:
             raise self._strange(str(error)) from None
 
     async def close(self) -> None:
-        """Ends its connections."""
+        """Ends the connections with the party."""
         await self.http.aclose()
 
     async def _until(self, request: httpx.Request, deadline: float, most: int) -> Reply:

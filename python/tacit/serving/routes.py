@@ -76,7 +76,7 @@ class Routes:
         return JSONResponse(told)
 
     async def live(self, _: Request) -> Response:
-        """The process answers."""
+        """Tells that the process answers."""
         return JSONResponse({"live": True})
 
     async def ready(self, request: Request) -> Response:

@@ -47,7 +47,7 @@ class Runner:
         self.watcher = threading.Thread(target=self._watch, name=f"watch {key[0]}", daemon=True)
 
     def start(self) -> None:
-        """Begins."""
+        """Starts the threads that run the model and watch it."""
         self.thread.start()
         self.watcher.start()
 
@@ -57,11 +57,11 @@ class Runner:
         self.service.leave()
 
     def is_over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the model's life has ended."""
         return not self.thread.is_alive()
 
     def reason(self, *, whole: bool = False) -> str | None:
-        """Why it is not ready, in words for anyone; None if it is.
+        """Why the model is not ready, in words for anyone; None if it is.
 
         `whole` adds what another party did that ended the last session: one that stands still is
         waited for in vain.
@@ -78,7 +78,7 @@ class Runner:
         return f"{state}: the session before ended: {before}" if whole and before else state
 
     def was_ready(self) -> bool:
-        """Whether it has ever been."""
+        """Whether the model has ever been ready."""
         return standing(self.service)["lives"] > 0
 
     def named(self, suspects: list[int]) -> str:

@@ -279,7 +279,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Leaves signals alone."""
+        """Leaves signals alone: the party has handlers of its own."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -17,7 +17,7 @@ class Service(Protocol):
         ...
 
     def standing(self) -> str:
-        """Its state and its counters, as JSON."""
+        """The service's state and counters, as JSON."""
         ...
 
     def described(self) -> bytes | None:
