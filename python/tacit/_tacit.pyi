@@ -126,7 +126,7 @@ class Sharing:
     def split(
         self, array: _Array | None, named: list[tuple[str, _Array]] | None = None
     ) -> tuple[int, list[bytes]]:
-        """How many items there are, and a share for each party."""
+        """The number of items of what is given, and a share for each party."""
 
     def join(self, items: int, shares: list[bytes]) -> _Array:
         """The outputs of one share of each party."""

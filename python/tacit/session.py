@@ -300,7 +300,7 @@ class Session:
         check: bool,
         progress: Progress | None,
     ) -> Result:
-        """One run of these parties."""
+        """Runs a model once between these parties, on `x`."""
         _check_model(model)
         values, shape = model.encode(x)
         with shown(progress) as told_to, refusing():

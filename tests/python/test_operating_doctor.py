@@ -315,7 +315,7 @@ def test_strangers_at_the_doctors_port(parties):
 
 
 def test_strangers_hold_no_place_against_a_party(parties):
-    """The others are met though there are more silent connections than places when they come."""
+    """Parties are met though there are more silent connections than places when they come."""
     host, _, port = Member.read(str(parties[0] / "party.toml")).listen.rpartition(":")
     silent = []
 

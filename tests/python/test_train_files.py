@@ -160,7 +160,7 @@ def test_outputs_are_checked_before_anything_is_read(made, capsys):
 
 
 def test_outputs_of_a_party_are_checked_before_it_connects(tmp_path):
-    """The other parties hear of a bad output at once, without the path."""
+    """Every party hears of a bad output at once, the others without the path."""
     paths = organisations(tmp_path / "apart")
     text = paths[1].read_text()
     paths[1].write_text(text.replace('report = "', 'report = "no/'))

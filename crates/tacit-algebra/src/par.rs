@@ -9,7 +9,7 @@ use rayon::prelude::*;
 const GRAIN: usize = 1 << 15;
 
 thread_local! {
-    /// How many that compute at the same time this thread is one of.
+    /// How many threads compute at the same time, this one among them.
     static SHARED: Cell<usize> = const { Cell::new(1) };
 }
 

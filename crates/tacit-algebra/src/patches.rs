@@ -10,7 +10,7 @@ use crate::kernel::Kernels;
 struct Tap {
     down: isize,
     right: isize,
-    /// How far that is in elements of the input, from the first channel of the image.
+    /// The distance of the looked-at element in elements of the input, from the first channel of the image.
     offset: isize,
 }
 

@@ -18,7 +18,7 @@ pub trait Ring:
     const ONE: Self;
     /// The smallest prime that holds every value of Falcon's comparison, `BITS + 2` or more.
     const PRIME: u8;
-    /// The field of that prime, for its extension.
+    /// The field of [`Ring::PRIME`], for its extension.
     type Field: Prime;
 
     /// `self + o`, wrapping.

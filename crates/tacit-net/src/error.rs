@@ -10,7 +10,7 @@ pub enum NetError {
     NoSuchParty {
         /// The party asked for.
         party: usize,
-        /// How many there are.
+        /// How many parties there are.
         parties: usize,
     },
     /// A peer died, closed its end, stalled beyond the time limit, or said that it stops.
@@ -154,7 +154,7 @@ pub enum NetError {
         name: String,
         /// The peer's address.
         address: String,
-        /// How long it was waited for.
+        /// How long the peer was waited for.
         waited: Duration,
         /// The last failure of a connection with it, if any.
         last: Option<String>,
@@ -172,7 +172,7 @@ pub enum NetError {
         name: String,
         /// The peer's address.
         address: String,
-        /// How long it was waited for.
+        /// How long the peer was waited for.
         waited: Duration,
         /// Who came, what was wrong, and what to do.
         why: String,
@@ -182,7 +182,7 @@ pub enum NetError {
     Refused {
         /// The peer that the other end claimed, or was expected, to be.
         party: usize,
-        /// The name of that peer.
+        /// The name of the refused party.
         name: String,
         /// The address of the other end.
         address: String,

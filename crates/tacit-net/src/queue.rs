@@ -50,7 +50,7 @@ pub(crate) fn decode(
 }
 
 impl Decoder {
-    /// What it means that the peer ended its stream here: in good order, or within a frame.
+    /// The end that this is when the peer closes its stream: a good one, or a fault within a frame.
     pub(crate) fn end(&self) -> End {
         if self.within() {
             End::Fault(FrameFault::Truncated)

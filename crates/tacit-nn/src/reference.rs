@@ -79,7 +79,7 @@ pub(crate) fn run_with(
     Ok(output)
 }
 
-/// How many items there are.
+/// How many items `x` has; an error if it has no whole number of them.
 pub(crate) fn items(graph: &Graph, x: &[f32]) -> Result<usize, ShapeError> {
     let (found, item) = (x.len(), graph.given_len());
     match item > 0 && found.is_multiple_of(item) {

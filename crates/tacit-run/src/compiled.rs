@@ -72,7 +72,7 @@ impl CompileOptions {
         options::read("compile options", text)
     }
 
-    /// What of them the import of a file takes.
+    /// The options that the import of a file takes.
     fn import(&self) -> ImportOptions {
         ImportOptions {
             dims: self.dims.clone(),

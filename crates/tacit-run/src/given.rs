@@ -106,7 +106,7 @@ impl Given<'_> {
         }
     }
 
-    /// What is shared of them by a plan.
+    /// The numbers that are shared of what is given, by a plan.
     pub(crate) fn encoded(&self, plan: &Plan) -> Result<Vec<i64>, Error> {
         if let Given::Rows(x) = self {
             return Ok(plan.encode_input(x.values, x.shape)?);

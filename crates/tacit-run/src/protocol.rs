@@ -16,7 +16,7 @@ pub struct Protocol {
     pub name: &'static str,
     /// How many parties may run it; the fewest are the default.
     pub parties: RangeInclusive<usize>,
-    /// What its parties are called, by their numbers; empty where they have numbers only.
+    /// The names of the protocol's parties, by their numbers; empty where they have numbers only.
     pub roles: &'static [&'static str],
     /// The rings of 32 and 64 bits and the prime fields of 31 and 61 that it computes in; the last
     /// is the default.
@@ -29,7 +29,7 @@ pub struct Protocol {
     pub signs: Signs,
     /// Whether tensors cost less by having widths of their own.
     pub mixed: bool,
-    /// Whether its comparison can be measured as its paper prints it.
+    /// Whether the protocol's comparison can be measured as its paper prints it.
     pub printed_form: bool,
     /// Whether functions can be measured that open what they do in its paper.
     pub paper_leakage: bool,

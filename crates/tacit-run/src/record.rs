@@ -20,13 +20,13 @@ use crate::{Error, PeerConfig};
 pub struct Revealed {
     /// What was opened, such as `answers`.
     pub what: String,
-    /// The parties that learn it; none where clients do that are no party.
+    /// The parties that learn what was opened; none where clients do that are no party.
     pub to: Vec<usize>,
-    /// How many of it they have.
+    /// How many of what was opened the parties have, such as answers.
     pub count: usize,
     /// How many openings gave it out: for answers, batches.
     pub openings: usize,
-    /// How many more of it were being opened when the run ended: they may be known, too.
+    /// How many more were being opened when the run ended: they may be known, too.
     pub begun: usize,
 }
 

@@ -59,7 +59,8 @@ impl Terms {
         })
     }
 
-    /// How many there are. The parties wait for one another between them, and so must agree for how long.
+    /// How many predictions a run makes, in words. The parties wait for one another between them, and so must agree for
+    /// how long.
     fn predictions(&self) -> String {
         match self.stays {
             None => "one".into(),

@@ -267,7 +267,7 @@ class Client:
             raise ServiceError(f"{told}: it is another model", code="other-digest")
 
     async def _all(self, each: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-        """What all of these give; the first error ends the others."""
+        """The results of all coroutines; the first error ends the others."""
         tasks = [asyncio.ensure_future(one) for one in each]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

@@ -63,7 +63,7 @@ class Ticket:
 
     @property
     def is_answered(self) -> bool:
-        """Whether its answer is here."""
+        """Whether the answer of the request is here."""
         return self.waiting is not None and self.waiting.done()
 
 

@@ -56,7 +56,7 @@ class Sharing(Protocol):
         array: tuple[bytes, list[int]] | None,
         named: list[tuple[str, tuple[bytes, list[int]]]] | None,
     ) -> tuple[int, list[bytes]]:
-        """How many items there are, and a share for each party."""
+        """The number of items of what is given, and a share for each party."""
         ...
 
     def join(self, items: int, shares: list[bytes]) -> tuple[bytes, list[int]]:

@@ -89,7 +89,7 @@ pub(super) struct Expected<'a> {
     pub operands: &'a Operands,
     /// The right result.
     pub result: &'a [i64],
-    /// How far from it one may be.
+    /// How far from the right result one may be.
     pub tolerance: Tolerance,
 }
 

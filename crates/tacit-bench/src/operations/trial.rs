@@ -29,7 +29,7 @@ pub(super) struct Ending {
     pub costs: Vec<[Metered; 2]>,
     /// The results of all runs, if there is nothing to hold them against.
     pub result: Vec<i64>,
-    /// How far they were from the right ones.
+    /// How far the results were from the right ones.
     pub errors: Errors,
 }
 

@@ -95,7 +95,7 @@ pub struct AnalysisRow {
     /// How many large errors random masks give per item, were all values right: the sum of
     /// `|x| / 2^l` over all that is truncated.
     pub e1_per_item_predicted: Option<f64>,
-    /// How many there were per item: more, where wrong values are truncated again.
+    /// How many large errors there were per item: more than predicted, where wrong values are truncated again.
     pub e1_per_item: Option<f64>,
     /// Why there is no result: what would leave the ring, and where.
     pub refused: Option<String>,

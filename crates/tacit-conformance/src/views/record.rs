@@ -227,7 +227,8 @@ impl Seen {
 
 /// Planes of a generator that are looked at.
 const PLANES_DRAWN: usize = 30;
-/// The first of them, which mask the bits of the holders' numbers: of these relations of a higher degree.
+/// The first planes of a generator, which mask the bits of the holders' numbers: relations of a higher degree are
+/// looked for in these.
 const PLANES_CLOSE: usize = 8;
 
 /// Words of a generator that are looked at, for each sample.

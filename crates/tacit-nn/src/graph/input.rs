@@ -14,7 +14,7 @@ pub struct Input {
     pub shape: Vec<usize>,
     /// The axis of an item before which the batch stands in the file.
     pub batch: usize,
-    /// What its numbers are.
+    /// What the input's numbers are.
     pub kind: InputKind,
     /// Of tokens of which not all may choose all rows: how many rows each may choose from. Of numbers some of which
     /// are categories: how many each of these has, and 0 of every other.
@@ -87,7 +87,7 @@ impl InputKind {
         }
     }
 
-    /// What its numbers are, in words.
+    /// What numbers of this kind are, in words.
     pub fn described(self) -> String {
         match self {
             InputKind::Numbers => "numbers".into(),

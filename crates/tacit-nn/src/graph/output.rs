@@ -60,7 +60,7 @@ pub enum Classes {
 }
 
 impl Classes {
-    /// How many there are.
+    /// How many classes have names.
     pub fn count(&self) -> usize {
         match self {
             Classes::Integers(names) => names.len(),

@@ -123,7 +123,7 @@ impl<'a> Call<'a> {
         self.inputs.get(i).copied().flatten()
     }
 
-    /// Whether its first output holds integers, as far as the types of the file say.
+    /// Whether the node's first output holds integers, as far as the types of the file say.
     pub(super) fn makes_integers(&self) -> bool {
         self.kind
             .is_some_and(|kind| !kind.is_float() && !kind.is_bool())

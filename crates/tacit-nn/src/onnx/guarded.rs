@@ -18,7 +18,7 @@ const DEPTH: usize = 16;
 /// The most pairs of values that are compared, to see whether two are made alike.
 const PAIRS: usize = 64;
 
-/// What makes elements of those at the same place.
+/// Operations that make each element of those at the same place.
 const ELEMENTS: [&str; 20] = [
     "Abs",
     "Add",

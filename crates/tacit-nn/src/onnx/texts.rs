@@ -229,7 +229,7 @@ fn moved(call: &Call, reader: &Reader, builder: &Builder) -> Result<Vec<Value>, 
 /// Inputs of a node with numbers in place of texts, in a graph of their own.
 struct Numbered<'a> {
     texts: Vec<&'a Text>,
-    /// How many of these inputs give; they come first.
+    /// How many of the inputs give numbers; they come first.
     given: usize,
     inputs: Vec<Option<Value>>,
     scratch: Builder,

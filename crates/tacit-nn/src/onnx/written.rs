@@ -159,7 +159,7 @@ struct Definition {
 }
 
 impl Definition {
-    /// Of these inputs and outputs, in the order that the operation has them.
+    /// A definition with these inputs and outputs, in the order that the operation has them.
     fn new(input: &[&str], output: &[&str]) -> Self {
         let names = |all: &[&str]| all.iter().map(|name| name.to_string()).collect();
         Definition {

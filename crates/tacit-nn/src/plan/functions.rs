@@ -271,7 +271,7 @@ impl PlannedFunction {
         Ok(function.within(within).between(from, to))
     }
 
-    /// Whether its results may have fraction bits of their own.
+    /// Whether the function's results may have fraction bits of their own.
     pub(super) fn is_inverse(self) -> bool {
         matches!(
             self,

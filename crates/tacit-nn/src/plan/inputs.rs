@@ -16,7 +16,7 @@ pub struct PlannedInput {
     pub input: Input,
     /// The largest magnitude of an encoded number.
     pub limit: i64,
-    /// Whether its numbers are only compared, and shared as their ranks among all floats.
+    /// Whether the input's numbers are only compared, and shared as their ranks among all floats.
     pub ranked: bool,
 }
 

@@ -120,7 +120,7 @@ impl Keys {
         width && (self.is_all() || self.fit(signs, element_bits))
     }
 
-    /// Whether each of these protocols can take a sign from them.
+    /// Whether each of the protocols `signs` can take a sign from these key bits.
     pub(super) fn fit(self, signs: &[Signs], element_bits: u32) -> bool {
         self.kept > 0 && room(signs, self.into()) <= element_bits
     }

@@ -13,7 +13,7 @@ use crate::graph::{ConvGeometry, Matrices, Output, Pool, ValueId, Whole, len};
 /// A model's plan. It is public: the weights' owner sends it to the other parties.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
-    /// What its numbers are computed modulo.
+    /// The modulus that the plan's numbers are computed by.
     #[serde(rename = "ring_bits")]
     pub modulus: Modulus,
     /// Fraction bits of every value; where every tensor has its own, of the result.

@@ -60,7 +60,7 @@ impl Places {
         self.0.iter().map(|run| u64::from(run.2)).sum()
     }
 
-    /// Whether all of them are padding or places of an item of `len` elements.
+    /// Whether all places are padding or places of an item of `len` elements.
     pub(crate) fn fit(&self, len: usize) -> bool {
         self.0.iter().all(|run| run.fits(len))
     }

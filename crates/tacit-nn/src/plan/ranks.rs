@@ -57,7 +57,7 @@ enum Form {
     Constant,
     /// Numbers of an input.
     Item,
-    /// Differences of these, or these and differences.
+    /// Differences of numbers of an input, or of such numbers and differences.
     Difference,
 }
 use Form::{Constant, Difference, Item, Plain};

@@ -179,7 +179,7 @@ impl Plan {
         }
     }
 
-    /// What its receiver learns of the model's outputs, in words.
+    /// What the receiver learns of the model's outputs, in words.
     pub fn opened(&self) -> String {
         let reveal = self.opening.reveal;
         let what = match reveal {

@@ -30,10 +30,10 @@ pub(super) struct Arguments {
     pub format: Format,
     /// The arguments' fraction bits.
     pub fraction: u32,
-    /// Bits that hold every one of them, its sign included.
+    /// Bits that hold every argument, its sign included.
     pub bits: u32,
     pub span: Span,
-    /// What becomes known of them.
+    /// What becomes known of the arguments.
     pub leakage: Leakage,
 }
 

@@ -51,7 +51,7 @@ pub struct InputSummary {
     pub input: Input,
     /// The largest magnitude of its numbers.
     pub range: f64,
-    /// Whether its numbers are only compared, exactly as float32 compares them.
+    /// Whether the input's numbers are only compared, exactly as float32 compares them.
     pub ranked: bool,
 }
 

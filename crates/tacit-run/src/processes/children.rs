@@ -143,7 +143,7 @@ impl Processes {
         }
     }
 
-    /// An error with the words of those that failed, in this order, or that did not end.
+    /// An error with the words of the processes that failed, in this order, or that did not end.
     fn judge(&self, failed: &[usize]) -> Result<(), Error> {
         let late = (0..self.children.len()).filter(|&p| self.children[p].1.is_none());
         let mut all = Vec::new();

@@ -58,9 +58,9 @@ pub(super) struct Waiting {
     pub items: usize,
     pub body: Zeroizing<Vec<u8>>,
     since: Instant,
-    /// The session that is agreeing on it with the others: it stays until that round is over.
+    /// The session that is agreeing on the request with the others: it stays until that round is over.
     held: Option<usize>,
-    /// How often it was proposed in vain: another party did not have it.
+    /// How often the request was proposed in vain: another party did not have it.
     tries: u32,
     /// Not before then is it proposed again.
     pause: Instant,
@@ -317,7 +317,7 @@ impl Queue {
         once && few && (total <= self.limits.batch || ids.len() == 1)
     }
 
-    /// Waits until all of these are here, at most so long, and holds them for a session until each is begun,
+    /// Waits until all requests `ids` are here, at most so long, and holds them for a session until each is begun,
     /// ended or postponed; what `look` makes of each. One that another session holds is not here.
     pub fn inspect<T>(
         &self,

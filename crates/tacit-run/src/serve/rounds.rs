@@ -108,17 +108,17 @@ struct Held {
 /// Material that lies ready: every party makes and uses it at the same rounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pool {
-    /// How often it lies ready at most.
+    /// How often material lies ready, at most.
     pub most: usize,
     /// Items that each time of the material is for.
     pub items: usize,
-    /// How often it was made, and used.
+    /// How often material was made; `used` says how often it was used.
     pub made: u64,
     pub used: u64,
 }
 
 impl Pool {
-    /// How often it lies ready.
+    /// How often material lies ready now.
     pub fn ready(&self) -> usize {
         (self.made - self.used) as usize
     }

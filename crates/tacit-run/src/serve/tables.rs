@@ -195,7 +195,7 @@ fn day() -> f64 {
 }
 
 impl ModelTable {
-    /// Whether its name can stand in addresses of requests, and it has a sensible number of sessions.
+    /// Checks that the model's name can stand in addresses of requests, and that it has a sensible number of sessions.
     pub fn check(&self) -> Result<(), Error> {
         if !(1..=MOST_SESSIONS).contains(&self.sessions) {
             let why = format!(

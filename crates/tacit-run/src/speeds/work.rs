@@ -38,7 +38,7 @@ pub struct Part {
     pub kind: CallKind,
     /// Elements of the call.
     pub size: f64,
-    /// Bytes of all of them, of all parties.
+    /// Bytes of all the call's elements, of all parties.
     pub bytes: f64,
 }
 

@@ -36,7 +36,7 @@ trait System: SystemOptions {
     /// What the system protects against between `parties` parties, in words.
     fn security(&self, parties: usize) -> String;
 
-    /// How far its results may be from the floor.
+    /// How far the system's results may be from the floor.
     fn tolerance(&self) -> Tolerance {
         Tolerance::default()
     }

@@ -15,7 +15,7 @@ pub(super) struct Outgoing {
     index_bits: u32,
     blocks: Vec<Block>,
     at: usize,
-    /// How many there were before the first of `blocks`.
+    /// How many OTs there were before the first of `blocks`.
     origin: u64,
 }
 

@@ -27,7 +27,7 @@ const ROOT_BITS: u32 = 32;
 type Key = (FunctionKind, bool, [Format; 2]);
 
 impl Native {
-    /// The function, if it is one of these in formats that they have.
+    /// The native function that computes `function`, if SiRnn has one in its formats.
     pub fn of(function: &Elementary) -> Option<Arc<Native>> {
         let formats = match function.between {
             Some(numbers) => numbers.map(|n| Format::new(n.bits, n.fraction)),

@@ -12,7 +12,7 @@ use crate::onnx::token;
 pub(super) enum Lengths {
     /// Every time step counts.
     All,
-    /// The first of them, as many as everybody knows.
+    /// The first steps count, as many as everybody knows.
     Known(usize),
     /// The steps before a secret number: the value holds 1 for each of them, and 0 for the others.
     Told(ValueId),

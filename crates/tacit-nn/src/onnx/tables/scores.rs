@@ -98,7 +98,7 @@ pub(super) enum Second {
 }
 
 impl Second {
-    /// The weights of both columns, of those of one.
+    /// The weights of both columns, made of those of one column.
     pub(super) fn factors(self, weights: &[f32]) -> Vec<f32> {
         let first = match self {
             Second::Rest | Second::Mirrored => -1.0,

@@ -4,7 +4,7 @@
 
 use crate::graph::{Output, Tail};
 
-/// How much of its size the largest score is apart from another at least, if float32 tells them apart.
+/// The share of the largest score's size that it is apart from another at least, if float32 tells the two apart.
 const TOLD_APART: f64 = 1.0 / (1 << 18) as f64;
 /// The share of labels that a user must hear of, and how many these are at least: where two scores are as near to each
 /// other as an error, either is as good.

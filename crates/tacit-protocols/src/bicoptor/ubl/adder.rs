@@ -36,7 +36,7 @@ struct Level {
     upper: BitRows,
     /// Shares of the masks of the lower groups' `g` and `p`.
     lower: BitRows,
-    /// Shares of the products of these masks.
+    /// Shares of the products of the masks of upper and lower groups.
     product: BitRows,
 }
 

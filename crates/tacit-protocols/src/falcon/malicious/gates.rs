@@ -117,7 +117,7 @@ pub(in crate::falcon) trait Verified<R: Ring>: Domain {
     /// Where the products of this domain wait.
     fn ledger(pending: &mut Pending<R>) -> &mut Vec<Gates<Self::Vec>>;
 
-    /// Where those wait that a party multiplied alone.
+    /// The list in which gates wait that a party multiplied alone.
     fn alone(pending: &mut Pending<R>) -> &mut Vec<Gates<<Self::Alone as Extension>::Base>>;
 
     /// A factor of what a party multiplies alone, as its proof takes it.

@@ -40,7 +40,7 @@ pub(super) struct Branch {
 }
 
 impl Branch {
-    /// Whether its bit says that the feature is one of some numbers.
+    /// Whether the branch's bit says that the feature is one of some numbers.
     fn asks_for_numbers(&self) -> bool {
         self.comparisons.len().is_multiple_of(2)
     }

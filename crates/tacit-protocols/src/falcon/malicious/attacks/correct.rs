@@ -207,7 +207,7 @@ fn cancelling<R: Ring>(kind: &Workload, without: Option<Defence>, runs: u64) -> 
     })
 }
 
-/// All of these against one kind of verification, and against the mutants.
+/// Runs every attack of this file against one kind of verification, and against the mutants.
 fn attacked<R: Ring>(kind: &Workload, runs: u64, mutants: u64) {
     let name = |what: &str| format!("{what}, {}, {} bits", kind.name, R::BITS);
     uncorrected::<R>(kind, None, runs).assert_stopped(&name("wrong products"));
