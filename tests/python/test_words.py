@@ -4,9 +4,30 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
-UNCLEAR = re.compile(r"The same\b")
+POINTING = r"(?:it|they|them|these|those)\b"
+UNCLEAR = re.compile(
+    r"(?:It|Its|They|Their|Theirs|Them|These|Those|That)\b"
+    r"|(?:And|Or|But|Also|Likewise|Ditto|Then|Too|So|Such|Instead|Another|Others?)\b"
+    r"|(?:The same|Same|As above|As before|Which one)\b"
+    rf"|(?:What|Whether|Where|How|When|Why|If|Until|While|As) {POINTING}"
+    rf"|(?:(?:One|Some|None|Any|All|Each|Few|Several|Two|Both) of|Of|In|For|From|To|With|By|At|On)"
+    rf" {POINTING}"
+    r"|The (?:others?|rest|latter|former)[.,:;]"
+    r"|(?:How many|How much|Why|What|Who|Where|When|Which|Nothing|Both|Local)\."
+)
 """How no comment begins: it speaks of the item before, which a hover does not show."""
+
+FOLDERS = (
+    ("crates", "*.rs"),
+    ("python/tacit", "*.py*"),
+    ("scripts", "*.py"),
+    ("tests", "*.py"),
+    ("examples", "*.py"),
+)
+"""Folders whose comments are read, and which of their files."""
 
 DOC = re.compile(r"\s*(?P<mark>//[/!])(?!/) ?(?P<text>.*)")
 
@@ -29,20 +50,57 @@ def python(path):
                 yield node.lineno, text.strip()
 
 
-def begins():
-    """Where a comment begins as none should: file and line."""
-    sources = [(rust, path) for path in ROOT.glob("crates/**/*.rs")]
-    sources += [(python, path) for path in ROOT.glob("python/tacit/**/*.py*") if path.is_file()]
-    for read, path in sources:
-        if "__pycache__" in path.parts:
+def begins(folder, files):
+    """Where a comment of a folder begins as none should: file and line."""
+    for path in sorted((ROOT / folder).rglob(files)):
+        if "__pycache__" in path.parts or path.suffix not in {".rs", ".py", ".pyi"}:
             continue
+        read = rust if path.suffix == ".rs" else python
         for number, text in read(path):
             if UNCLEAR.match(text):
                 yield path.relative_to(ROOT).as_posix(), number
 
 
-def test_a_comment_stands_alone():
-    assert [f"{path}:{number}" for path, number in begins()] == []
+@pytest.mark.parametrize(("folder", "files"), FOLDERS)
+def test_a_comment_stands_alone(folder, files):
+    assert [f"{path}:{number}" for path, number in begins(folder, files)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The same of another model.",
+        "One of them.",
+        "What they give.",
+        "Whether it has ended.",
+        "And what it may have beyond.",
+        "It as JSON has it.",
+        "Its name.",
+        "So many bytes nobody can guess.",
+        "Those of the large field.",
+        "The other.",
+        "How many.",
+        "Of these the first.",
+    ],
+)
+def test_an_opening_that_points_back_is_seen(text):
+    assert UNCLEAR.match(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The rest of quotient `x` by the number `by`.",
+        "The others that a party knows.",
+        "Items of a batch.",
+        "How many items the batch has.",
+        "Itself, as a number.",
+        "Sorts the values.",
+        "Thenceforth raised.",
+    ],
+)
+def test_an_opening_that_says_what_it_is_of_is_not(text):
+    assert not UNCLEAR.match(text)
 
 
 def test_the_test_sees_such_comments(tmp_path):

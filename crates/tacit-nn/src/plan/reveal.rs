@@ -64,7 +64,7 @@ impl TryFrom<String> for Reveal {
 impl FromStr for Reveal {
     type Err = String;
 
-    /// As it is shown; `top-1` is the class.
+    /// Reads the words that a choice is shown as; `top-1` is the class.
     fn from_str(text: &str) -> Result<Self, String> {
         let top = text.strip_prefix("top-").map(|k| k.parse::<usize>());
         match (text, top) {
