@@ -144,7 +144,7 @@ def test_commands_take_arrays_by_name(model_path, tmp_path, capsys):
 
 
 def test_a_state_whose_batch_is_not_the_first_axis(tmp_path):
-    """As recurrent networks have it: `(layers, n, size)`."""
+    """A state of recurrent networks has its batch second: `(layers, n, size)`."""
     path = str(tmp_path / "m.onnx")
     inputs = [("x", TensorProto.FLOAT, ["N", 4]), ("state", TensorProto.FLOAT, [2, "N", 4])]
     net = Net((), 3, inputs)
@@ -160,7 +160,7 @@ def test_a_state_whose_batch_is_not_the_first_axis(tmp_path):
 
 
 def test_a_batch_behind_a_time_of_a_fixed_length(tmp_path):
-    """As torch's recurrent networks have it: `(steps, n, size)`, the one axis without a size."""
+    """Inputs of torch's recurrent networks: `(steps, n, size)`, the one axis without a size."""
     path = str(tmp_path / "m.onnx")
     net = Net((), 3, [("x", TensorProto.FLOAT, [3, "N", 4])])
     steps = net("Tanh", net.linear("x", 4, 4))

@@ -41,7 +41,7 @@ def apart(n):
 @pytest.mark.parametrize("low", LOW)
 @pytest.mark.parametrize("holds", [True, False])
 def test_exponentials_of_what_a_mask_leaves_out_are_0(protocol, low, holds, tmp_path):
-    """By a constant of the file, as segment sums; the numbers left out have large exponentials."""
+    """A constant of the file leaves out numbers, as segment sums do, of large exponentials."""
     net, upper = Net([4, 4]), np.triu(np.ones((4, 4), bool), 1)
     x = net("Mul", "x", np.where(upper, 9, 1).astype(np.float32))
     branches = [low, x] if holds else [x, low]
@@ -61,7 +61,7 @@ def test_exponentials_of_what_a_computed_mask_leaves_out_are_0(protocol, tmp_pat
 @PROTOCOLS
 @pytest.mark.parametrize("sink", [True, False])
 def test_softmaxes_take_the_largest_themselves(protocol, sink, tmp_path):
-    """Of masked scores, with a column beside them that every row has (attention sinks)."""
+    """Softmaxes of masked scores, beside a column that every row has (attention sinks)."""
     net = Net([4, 4])
     mask = np.where(np.triu(np.ones((4, 4), bool), 1), LOW[1], 0).astype(np.float32)
     scores = net("Add", "x", mask)
@@ -93,7 +93,7 @@ def topk(net, x, k):
 @pytest.mark.parametrize("opset", [17, 20])
 @pytest.mark.parametrize("finder", ["TopK", "ArgMax"])
 def test_the_largest_of_what_a_computed_mask_leaves_are_found(protocol, finder, opset, tmp_path):
-    """As routers of experts choose; of rows that are left out wholly the first places."""
+    """Places as routers of experts choose them; of rows left out wholly the first places."""
     net = Net([6])
     kept = net("Mul", "x", np.float32([-1, 1, 1, 1, -1, 1]))
     above = net("Greater", net("Mul", "x", np.float32([1, 1, -1, 1, 1, 1])), np.float32(0.1))

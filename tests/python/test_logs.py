@@ -112,7 +112,7 @@ def check(logs, secrets):
 
 
 def test_parties_log_no_secret(tmp_path, digits_path, digits):
-    """At the most verbose level, each with a key and sockets of its own."""
+    """Parties log no secret at the most verbose level, each with a key and sockets of its own."""
     x = digits[0][:3] * np.float32(0.987654) + np.float32(0.0123456)
     np.save(tmp_path / "x.npy", x)
     folder = tmp_path / "parties"

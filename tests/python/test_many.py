@@ -74,7 +74,7 @@ def test_convolutions_of_many_places_are_right(tmp_path, kind):
 
 
 def test_quantised_convolutions_of_many_places_are_right(tmp_path):
-    """Of integers with zero points, a scale for each filter, and numbers again."""
+    """Convolutions of integers with zero points, a scale for each filter, and numbers again."""
     inside = [
         node("QuantizeLinear", "a", "scale", "zero", "q"),
         node("QLinearConv", "q", "scale", "zero", "w", "scales", "zeros", "scale", "zero", "c"),

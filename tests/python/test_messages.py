@@ -154,7 +154,7 @@ HAVE = {
 @pytest.mark.parametrize("protocol", HAVE)
 @pytest.mark.parametrize("option", OPTIONS)
 def test_an_option_without_effect_is_refused(option, protocol, digits_path, capsys, monkeypatch):
-    """Of every protocol, on commands that take options; `gap` is what some have by default.
+    """Options of protocols are refused where they do nothing; `gap` is what some have by default.
 
     How fast this machine is does not matter here, and is not measured for each of them.
     """

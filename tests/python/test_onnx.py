@@ -105,7 +105,7 @@ def test_products_are_never_off_by_one(save_onnx):
 
 
 def near(output, expected, model, most):
-    """Within the error that the plan states, which is a small share of what outputs differ by."""
+    """Asserts an error within the plan's, which is a small share of what outputs differ by."""
     error = model.plan["error"]
     assert np.abs(output - expected).max() <= error <= most * np.abs(expected).max()
 

@@ -157,7 +157,7 @@ GRNN = {"steps": 3, "inputs": 5, "hidden": 8, "classes": 4, "zeta": 0.9, "nu": 0
     ],
 )
 def test_the_papers_networks_between_two_parties(build, sizes, tmp_path):
-    """Over 32 bits, as they are measured, in a small size."""
+    """The papers' networks run over 32 bits, as they are measured, in a small size."""
     path = tmp_path / "network.onnx"
     x = recurrent_networks.save(path, 20, build, **sizes)
     compare(path, x, 2e-3, "sirnn", 32)

@@ -62,7 +62,7 @@ def test_reading_ends_with_the_timeout(urls, monkeypatch):
 
 
 def test_the_largest_description_fits():
-    """As many layers as a plan may have, each with the longest name, beside an input of texts."""
+    """A plan of the most layers that may be, with the longest names, and an input of texts."""
     texts = {"known": [f"{place:020}" for place in range(1 << 16)], "others": False}
     layer = {"name": "n" * 256, "op": {"kind": "linear"}, "rest": "x" * 230}
     told = World().described(0)

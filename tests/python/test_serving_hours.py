@@ -101,7 +101,7 @@ def ask(three, name, number=None):
 
 
 def test_requests_are_refused_out_of_hours(three, clock):
-    """Of all, and of a client; before the core hears of them, and with the time to come back."""
+    """The core hears of no request out of hours; the client is told when to come back."""
     cores = [one.services["digits"] for one in three[0]]
     assert [a.status_code for a in ask(three, "office")] == [200] * 3
     submitted = [core.submitted for core in cores]

@@ -200,7 +200,7 @@ def test_where_traces_go(tmp_path, monkeypatch):
 
 
 def test_traces_reach_a_collector(tmp_path):
-    """By OTLP over HTTP, as the config names it; what is left goes at the end."""
+    """Traces go by OTLP over HTTP, as the config names it; what is left goes at the end."""
     pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="it is not installed")
     taken = []
 

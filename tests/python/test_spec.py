@@ -152,7 +152,7 @@ def test_links_lead_to_a_file_and_a_section():
 
 
 def test_paths_in_documents_are_there():
-    """From the root or from a crate."""
+    """Paths in documents are there, from the root or from a crate."""
     gone = []
     for file in files(LINKING):
         for match in PATH.finditer(file.read_text()):

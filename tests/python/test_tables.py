@@ -262,7 +262,7 @@ def test_classes_have_their_names(names, tmp_path):
 @pytest.mark.parametrize("held", ["tensor", "node"])
 @pytest.mark.parametrize("kind", ["Mul", "Div"])
 def test_words_beside_probabilities_that_are_times_one(kind, held, tmp_path):
-    """As lightgbm's converter writes them: the receiver finds the word from the probabilities."""
+    """Words as lightgbm's converter writes them: the receiver finds them from the probabilities."""
     path = tmp_path / "m.onnx"
     x, y = data("wine")
     y = np.array(["red", "white", "rosé"])[y]
@@ -318,7 +318,7 @@ def test_powers_of_columns(method, tmp_path):
 
 
 def test_several_classes_of_an_item(tmp_path):
-    """Of two targets: the classes side by side, and a list of probabilities."""
+    """Classes of two targets: side by side, and a list of probabilities."""
     x, y = data("wine")
     model = scaled(MultiOutputClassifier(LogisticRegression())).fit(x, np.stack([y, y > 0], axis=1))
     path = tmp_path / "m.onnx"

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 CRATES = ROOT / "crates"
 PASSED_ON = {"tacit_train::Error::Protocol"}
-"""Without words of its own, beside those that are `#[error(transparent)]`."""
+"""Errors without words of their own, beside those that are `#[error(transparent)]`."""
 
 NAMES = {"tacit-protocols": "tacit_protocols::", "tacit-run": "tacit_run::"} | {
     "tacit-train": "tacit_train::"

@@ -37,7 +37,7 @@ def wheel(tmp_path_factory):
 
 
 def test_the_wheel_is_small_and_for_many_machines(wheel):
-    """For every Python from 3.10 on, and glibc of the machine that it is built on or older."""
+    """The wheel is for every Python from 3.10 on, and this machine's glibc or an older one."""
     found = re.search(r"-cp310-abi3-manylinux_2_(\d+)_", wheel.name)
     assert found, wheel.name
     assert int(found[1]) <= int(platform.libc_ver()[1].split(".")[1])

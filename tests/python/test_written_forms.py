@@ -107,7 +107,7 @@ def test_a_tree_of_one_leaf_counts(tmp_path, weights):
 
 
 def resized(path, producer):
-    """To 15.3 and 15.3 places, of which 15 stay."""
+    """Resizes an image to 15.3 by 15.3 places, of which 15 stay."""
     scales = {"s": np.array([1, 1, 1.7, 1.7], np.float32)}
     aligned = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
     nodes = [NODE("Resize", ["x", "", "s"], ["y"], **aligned)]
