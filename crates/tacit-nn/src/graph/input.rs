@@ -16,11 +16,12 @@ pub struct Input {
     pub batch: usize,
     /// What the input's numbers are.
     pub kind: InputKind,
-    /// Of tokens of which not all may choose all rows: how many rows each may choose from. Of numbers some of which
-    /// are categories: how many each of these has, and 0 of every other.
+    /// How many rows each token may choose from, where not all may choose all rows; of numbers some of which are
+    /// categories, how many each of these has, and 0 of every other. Of numbers some of which are categories: how many
+    /// each of these has, and 0 of every other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<usize>,
-    /// Of an input of texts those that the model knows: what is given for each is its place among them.
+    /// The texts that the model knows, of an input of texts: what is given for each is its place among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<Texts>,
 }

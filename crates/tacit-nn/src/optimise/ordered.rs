@@ -156,7 +156,7 @@ impl Scaled {
     }
 }
 
-/// As the float32 reference computes it.
+/// The number that a line makes of `x`, as the float32 reference computes it.
 fn scaled(line: &[(f32, f32)], x: f32) -> f32 {
     let steps = line.iter().rev();
     steps.fold(x, |x, (scale, shift)| x * scale + shift)

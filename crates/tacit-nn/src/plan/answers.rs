@@ -98,7 +98,7 @@ mod tests {
         assert!(plan.doubt_of(&[0.1, 0.0, -0.1]).is_none());
     }
 
-    /// Of probabilities it is their own error that counts, not that of the logits.
+    /// The error of probabilities is their own, not that of the logits.
     #[test]
     fn what_the_receiver_computes_has_an_error_of_its_own() {
         let plan = planned(&[TailFunction::Sigmoid]);

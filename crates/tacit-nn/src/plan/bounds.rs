@@ -100,7 +100,7 @@ impl Inputs {
         x
     }
 
-    /// At most so many of the typical inputs, from everywhere among them.
+    /// At most `items` of the typical inputs, from everywhere among them.
     pub(super) fn typical(&self, item: usize, items: usize) -> Vec<f32> {
         spread(&self.typical, item, items)
     }
@@ -113,7 +113,7 @@ impl Inputs {
         }
     }
 
-    /// As many others, for a second look: all over the range, and typical ones of all sizes.
+    /// Items for a second look, as many others: all over the range, and typical ones of all sizes.
     pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Answered, PlanError> {
         let row = Row::new(graph, &self.ends);
         let item = row.ends.len();
@@ -131,7 +131,7 @@ impl Inputs {
     }
 }
 
-/// At most `n` items from everywhere among them.
+/// At most `n` items of `x`, from everywhere among them.
 fn spread(x: &[f32], item: usize, n: usize) -> Vec<f32> {
     let items: Vec<&[f32]> = x.chunks(item.max(1)).collect();
     let n = n.min(items.len());

@@ -142,7 +142,7 @@ fn variance(graph: &Graph, pool: &Pool, squares: ValueId, all: &[Interval]) -> O
     (x == y && found.pool == pool).then(|| (0.0, found.between.powi(2) / 4.0))
 }
 
-/// Of what `x` is a difference to one and the same element in every row.
+/// The value of which `x` has every element less one and the same of its row; `None` if `x` is no such difference.
 fn alike(graph: &Graph, x: ValueId, rows: &[u32]) -> Option<ValueId> {
     let node_of = node(graph, x)?;
     let (Op::Sub, &[from, other]) = (&node_of.op, &node_of.inputs[..]) else {

@@ -190,7 +190,7 @@ fn at_most(found: usize, n: usize) -> f64 {
     high
 }
 
-/// At most `n` samples, from everywhere among them.
+/// At most `n` of the samples, from everywhere among them.
 fn spread(graph: &Graph, samples: &[f32], n: usize) -> Vec<f32> {
     let items: Vec<&[f32]> = samples.chunks(graph.given_len().max(1)).collect();
     let n = n.min(items.len());

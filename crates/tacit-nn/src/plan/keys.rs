@@ -125,12 +125,12 @@ impl Keys {
         self.kept > 0 && room(signs, self.into()) <= element_bits
     }
 
-    /// At `f` fraction bits, the values that are taken for 0 when they are negative.
+    /// The magnitude below which negative values are taken for 0, at `f` fraction bits.
     pub(super) fn unit(self, f: u32) -> f64 {
         (f64::from(self.dropped) - f64::from(f)).exp2()
     }
 
-    /// At `f` fraction bits, the magnitude below which signs are right.
+    /// The magnitude below which signs are right, at `f` fraction bits.
     pub(super) fn limit(self, f: u32) -> f64 {
         self.unit(f) * f64::from(self.kept).exp2()
     }

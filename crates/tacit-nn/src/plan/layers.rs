@@ -77,7 +77,7 @@ pub struct Layer {
     pub trunc: u32,
     /// The bits that hold the signs which the layer takes.
     pub keys: Keys,
-    /// For an elementary function: bits that hold its arguments, whatever the input.
+    /// Bits that hold the arguments of an elementary function, whatever the input.
     pub argument_bits: u32,
     /// Fraction bits of its result, where they are not those of all values.
     pub own_fraction: Option<u32>,

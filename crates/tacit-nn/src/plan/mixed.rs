@@ -143,7 +143,7 @@ fn keeps_scale(op: &Op) -> bool {
     }
 }
 
-/// For every value the first of those that share its scale.
+/// The first of the values that share a scale, for every value.
 fn classes(graph: &Graph) -> Vec<ValueId> {
     let mut parent: Vec<ValueId> = (0..=graph.nodes.len()).collect();
     fn find(parent: &mut [ValueId], id: ValueId) -> ValueId {

@@ -310,7 +310,7 @@ fn layers(
         .collect()
 }
 
-/// For every node the first that holds the same weights.
+/// The first node that holds the same weights, for every node.
 fn first_holders(graph: &Graph) -> Vec<usize> {
     let mut holders: HashMap<_, usize> = HashMap::new();
     let first = |(i, node): (usize, &Node)| {

@@ -62,7 +62,7 @@ impl Limits {
         self.modulus.bits() as i32 - 2
     }
 
-    /// For every layer the fraction bits of its result, where these are its own.
+    /// The fraction bits of every layer's result, where these are its own.
     fn own_fractions(&self, graph: &Graph, bounds: &[Bound], f: u32) -> Vec<Option<u32>> {
         if self.order == Order::TruncateThenMultiply {
             return vec![None; graph.nodes.len()];

@@ -16,8 +16,8 @@ const FEW_FACTOR_BITS: u32 = 7;
 /// The room over 32 bits, and a little more.
 const LITTLE_ROOM: u32 = 32;
 
-/// For every layer the fraction bits of its result, where these are its own: more than the `f` of all
-/// other values. `room` is the magnitude that products stay below.
+/// The fraction bits of every layer's result, where these are its own: more than the `f` of all other values. `room` is
+/// the magnitude that products stay below.
 pub(super) fn own_fractions(
     graph: &Graph,
     bounds: &[Bound],

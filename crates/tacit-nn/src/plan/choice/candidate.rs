@@ -7,11 +7,11 @@ use super::super::rounding::Rounding;
 use super::super::scales::Scaled;
 use crate::graph::ValueId;
 
-/// From so many layers in doubt on, fewer than twice as many are no worse.
+/// Number of layers in doubt from which on fewer than twice as many are no worse.
 const MANY: usize = 16;
 /// How many times as much as rounding was seen to lead to is provided for.
 const AMPLE: f64 = 2.0;
-/// By how many last places values may go beyond what is provided for.
+/// Last places by which values may go beyond what is provided for.
 const BEYOND: f64 = 8.0;
 
 /// One way to plan.

@@ -137,7 +137,7 @@ impl Choice<'_> {
         self.less(sure, best, candidates, (asked.of, tried))
     }
 
-    /// Of two candidates the one that errs less. The first has been tried on more samples before, the second is now;
+    /// The one of two candidates that errs less. The first has been tried on more samples before, the second is now;
     /// its error is kept among those of what was `tried`.
     fn less<T>(
         &self,

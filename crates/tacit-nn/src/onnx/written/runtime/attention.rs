@@ -110,7 +110,7 @@ fn split(d: &mut Definition, written: &Written, of: &str, to: [&str; 3], sizes: 
         .for_each(|output| output.extend(to[1..].iter().map(|name| name.to_string())));
 }
 
-/// From queries, keys and values, all heads of a row side by side, to the output.
+/// Writes attention from queries, keys and values, all heads of a row side by side, to the output.
 fn heads(
     d: &mut Definition,
     written: &Written,
