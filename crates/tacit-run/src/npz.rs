@@ -9,7 +9,7 @@ use crate::Error;
 const MEMBER: &[u8; 4] = b"PK\x03\x04";
 const ENTRY: &[u8; 4] = b"PK\x01\x02";
 const END: &[u8; 4] = b"PK\x05\x06";
-/// Bytes of a member before its name; after it of an entry, and of the end of the directory.
+/// Bytes of a member before its name; `ENTRY_LEN` and `END_LEN` are those of an entry and of the directory's end.
 const MEMBER_LEN: usize = 30;
 const ENTRY_LEN: usize = 46;
 const END_LEN: usize = 22;

@@ -8,7 +8,7 @@ use super::Weights;
 pub struct Lookup {
     /// Which input has the tokens.
     pub input: usize,
-    /// Where the tokens begin among the numbers of the input that are given.
+    /// Where the tokens begin among the numbers that are given.
     pub start: usize,
     /// How many tokens an item has.
     pub tokens: usize,
