@@ -73,10 +73,11 @@ class Bar:
     def show(self, page: str) -> None:
         """Puts a page into the cell's output, in place of the one before."""
         from IPython.core.display import HTML  # noqa: PLC0415
-        from IPython.core.display_functions import display  # noqa: PLC0415
+        from IPython.core.display_functions import DisplayHandle  # noqa: PLC0415
 
         if self.output is None:
-            self.output = display(HTML(page), display_id=True)
+            self.output = DisplayHandle()
+            self.output.display(HTML(page))
         else:
             self.output.update(HTML(page))
 

@@ -118,7 +118,7 @@ def of_tables(title: str, lead: Sequence[str], tables: Sequence[Any], *pictures:
 
 
 def _rehearsal(network: str) -> str:
-    """That no party was apart, and whether messages waited as between parties that are."""
+    """Says that no party was apart, and whether messages waited as between parties that are."""
     over = (
         "and no network was emulated"
         if network == "local"

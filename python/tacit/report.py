@@ -26,7 +26,7 @@ def megabytes(n: float) -> str:
 
 
 def count(number: int, word: str) -> str:
-    """So many of something, such as `1 layer` or `2,000 mini-batches`."""
+    """A number of things with their name, such as `1 layer` or `2,000 mini-batches`."""
     ending = "es" if word.endswith("batch") else "s"
     return f"{number:,} {word}{ending if number != 1 else ''}"
 

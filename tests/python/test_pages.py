@@ -232,7 +232,7 @@ def test_hostile_names_stay_text(tmp_path, files):
 
 
 def test_numbers_of_a_table_stand_below_each_other():
-    """And stay whole on a phone, as names do that the screen does not break."""
+    """On a phone numbers and names stay whole: the screen breaks none."""
     made = Table(title="costs")
     made.add_column("layer", no_wrap=True)
     made.add_column("what")

@@ -35,7 +35,7 @@ def said(function):
 
 
 def real(function):
-    """Those that it has."""
+    """Returns the parameters that a function of the extension module has, with their defaults."""
     found = inspect.signature(function).parameters.values()
     assert all(each.kind is each.POSITIONAL_OR_KEYWORD for each in found if each.name != "self")
     return [(each.name, each.default) for each in found]

@@ -50,7 +50,7 @@ def test_stubs_name_what_packages_have(package):
 
 
 def check(where, real, stub):
-    """That what a stub says is in a module or class, and has the parameters that it says."""
+    """Checks that what a stub says is in a module or class, and has the parameters that it says."""
     for item in stub:
         if isinstance(item, ast.AnnAssign):
             known = getattr(real, "__annotations__", {})
