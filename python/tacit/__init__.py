@@ -18,6 +18,7 @@ from .connecting import connect
 from .errors import CompileError, FileError, InputError, MissingPackageError, ServiceError
 from .measure import Analysis, analyze_truncation, bench
 from .model import Model, compile
+from .party import Party
 from .report import Report
 from .session import Result, Session, local
 from .training import Trained, Trainer
@@ -30,6 +31,7 @@ __all__ = [
     "InputError",
     "MissingPackageError",
     "Model",
+    "Party",
     "Report",
     "Result",
     "ServiceError",

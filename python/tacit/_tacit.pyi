@@ -186,8 +186,11 @@ def party(
     progress: _Progress | None,
     reveal: str | None = None,
     answered: tuple[Callable[[str], None], Callable[[str], None]] | None = None,
-) -> str | None:
-    """Runs the party of a config file, which may insist on what is revealed; its report.
+) -> tuple[str, str, bytes | None, str | None] | None:
+    """Runs the party of a config file, which may insist on what is revealed.
+
+    Returns its report and the model's outputs as JSON, the numbers of the outputs where the party
+    learns them, and the file that its config asks for.
 
     With `answered`, which gets the report of each and the words of each file that cannot be used,
     the party stays for as many predictions as standard input names files of inputs at the data's

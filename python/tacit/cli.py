@@ -41,6 +41,7 @@ from .measure.truncation import analyze_truncation, check_plot
 from .model import Model, compile
 from .operating.commands import add_operating
 from .options import to_json
+from .party import learned
 from .planning import (
     AUTO,
     compare,
@@ -186,9 +187,16 @@ def party(args: argparse.Namespace) -> None:
 
     with progress_bar() as progress:
         answered = (show, refused) if args.stay else None
-        report = _tacit.party(args.config, notice, progress, args.reveal, answered)
-    if report is not None:
-        show(report)
+        ended = _tacit.party(args.config, notice, progress, args.reveal, answered)
+    if ended is None:
+        return
+    result, path = learned(*ended[:3]), ended[3]
+    if result.outputs:
+        out.print(result.table(), result.summary(), sep="\n")
+        if path is not None:
+            out.print(f"all answers are in {path}", markup=False, soft_wrap=True)
+        out.print()
+    out.print(result.report)
 
 
 def init(args: argparse.Namespace) -> None:

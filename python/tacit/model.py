@@ -92,12 +92,7 @@ class Model:
 
     def decode(self, output: bytes, n: int) -> dict[str, np.ndarray]:
         """The outputs of `n` items, by their names, from the bytes of the extension module."""
-        rows = np.frombuffer(output, "<f4").reshape(n, -1)
-        ends = np.cumsum([math.prod(each["shape"]) for each in self.plan["outputs"]])
-        parts = np.split(rows, ends[:-1], axis=1)
-        outputs = zip(self.plan["outputs"], parts, strict=True)
-        shaped = ((each, named(each, part.reshape(n, *each["shape"]))) for each, part in outputs)
-        return {each["name"]: np.moveaxis(array, 0, each["batch"]) for each, array in shaped}
+        return decoded(self.plan["outputs"], output, n)
 
     def reference(self, x: Given) -> np.ndarray | dict[str, np.ndarray]:
         """What a run reveals of the outputs, from those in clear-text float32, for comparison.
@@ -244,6 +239,15 @@ def class_names(output: dict[str, Any]) -> np.ndarray | None:
         return None
     [names] = output["classes"].values()
     return np.asarray(names)
+
+
+def decoded(outputs: Sequence[dict[str, Any]], numbers: bytes, n: int) -> dict[str, np.ndarray]:
+    """The arrays of `n` items, by the names of a plan's outputs, from their float32 bytes."""
+    rows = np.frombuffer(numbers, "<f4").reshape(n, -1)
+    ends = np.cumsum([math.prod(each["shape"]) for each in outputs])
+    parts = zip(outputs, np.split(rows, ends[:-1], axis=1), strict=True)
+    shaped = ((each, named(each, part.reshape(n, *each["shape"]))) for each, part in parts)
+    return {each["name"]: np.moveaxis(array, 0, each["batch"]) for each, array in shaped}
 
 
 def named(output: dict[str, Any], numbers: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import html
 import json
 import sys
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import AsyncIterable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +63,8 @@ class Result:
         if len(self.outputs) > 1:
             names = ", ".join(map(repr, self.outputs))
             raise TacitError(f"the model has several outputs; take outputs[...] of {names}")
+        if not self.outputs:
+            raise TacitError("this party does not learn the answers; the data's owner does")
         return next(iter(self.outputs.values()))
 
     def classes(self) -> np.ndarray | None:
@@ -212,15 +214,8 @@ class Session:
         if labels is not None:
             raise InputError("batches bring their labels with them: give (x, labels) for each")
         batches = cast(Iterable[Any], x)
-        results = list(
-            self.predict_batches(model, batches, batch=batch, check=check, progress=progress)
-        )
-        if not results:
-            raise InputError("there is no batch; an iterator that was used up gives none again")
-        axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}
-        outputs = joined([result.outputs for result in results], axes)
-        report = Report(total([result.report.data for result in results]))
-        return Result(Outputs(outputs, results[0].readings), report)
+        given = self.predict_batches(model, batches, batch=batch, check=check, progress=progress)
+        return _together(model, list(given))
 
     def predict_batches(
         self,
@@ -254,7 +249,7 @@ class Session:
     async def predict_async(
         self,
         model: Model,
-        x: Given | Iterable[Any],
+        x: Given | Iterable[Any] | AsyncIterable[Any],
         labels: ArrayLike | None = None,
         *,
         batch: int | None = None,
@@ -263,9 +258,22 @@ class Session:
     ) -> Result:
         """Predicts as :meth:`predict` does, on a thread, while other tasks go on.
 
-        A task that is cancelled, as Ctrl-C does, ends its run at the run's next step. Predictions
-        of one session follow each other. `progress` is called on the thread.
+        Batches may come from an asynchronous iterable, too: each is predicted when it is there. A
+        task that is cancelled, as Ctrl-C does, ends its run at the run's next step. Predictions of
+        one session follow each other. `progress` is called on other threads.
         """
+        if isinstance(x, AsyncIterable):
+            given = cast(AsyncIterable[Any], x)
+            if labels is not None:
+                raise InputError("batches bring their labels with them: give (x, labels) for each")
+            results: list[Result] = []
+            with Session(self.settings, self.processes) as session:
+                async for part in given:
+                    each = session.predict_async(
+                        model, iter([part]), batch=batch, check=check, progress=progress
+                    )
+                    results.append(await each)
+            return _together(model, results)
         cancelled = threading.Event()
 
         def run() -> Result:
@@ -316,6 +324,19 @@ class Session:
         read = readings(model.plan["outputs"], model.plan["reveal"])
         outputs = Outputs(model.decode(output, shape[0]), read)
         return Result(outputs, Report(json.loads(report)))
+
+
+def _together(model: Model, results: Sequence[Result]) -> Result:
+    """The answers of all batches in their order, and the sum of what they cost."""
+    if not results:
+        raise InputError("there is no batch; an iterator that was used up gives none again")
+    if len({result.report.accuracy is None for result in results}) > 1:
+        told = "some batches have labels, others have none; give them for every batch or for none"
+        raise InputError(told, input="labels")
+    axes = {output["name"]: output["batch"] for output in model.plan["outputs"]}
+    outputs = joined([result.outputs for result in results], axes)
+    report = Report(total([result.report.data for result in results]))
+    return Result(Outputs(outputs, results[0].readings), report)
 
 
 @contextmanager

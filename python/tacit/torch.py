@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +29,10 @@ except ImportError:
     raise MissingPackageError(told, extra="torch") from None
 
 
+Made = tuple[Model, tuple[list[str], list[str]], type]
+Make = Callable[[tuple[torch.Tensor, ...]], Made]
+
+
 class Private(torch.nn.Module):
     """A network that takes tensors and gives tensors, and shows them and its weights to nobody.
 
@@ -36,43 +40,46 @@ class Private(torch.nn.Module):
 
     Attributes
     ----------
-    model : tacit.Model
-        The network with its plan.
+    model : tacit.Model or None
+        The network with its plan; None before the first call where that gives the example.
     session : tacit.Session
         Where it runs.
     report : tacit.Report or None
         What the last call cost.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        session: Session,
-        names: tuple[list[str], list[str]],
-        gives: type,
-        batch: int | None = None,
-    ):
+    def __init__(self, make: Make, session: Session, batch: int | None = None):
         super().__init__()
-        self.model = model
+        self.make: Make | None = make
+        self.model: Model | None = None
         self.session = session
         # The plan lists inputs in another order than `forward`, and outputs as were asked for.
-        self.takes: list[str] = names[0]
-        self.names: list[str] = names[1]
-        self.gives = gives
+        self.takes: list[str] = []
+        self.names: list[str] = []
+        self.gives: type = torch.Tensor
         self.batch = batch
         self.report: Report | None = None
+
+    def plan(self, *example: torch.Tensor) -> Model:
+        """The network with its plan, which is made of these typical inputs at the first call."""
+        if self.model is None:
+            make = cast(Make, self.make)
+            self.model, (self.takes, self.names), self.gives = make(example)
+            self.make = None  # it holds the weights
+        return self.model
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         """What is revealed of the outputs, on the device of the first input.
 
         A tensor, or a tuple or a dict of them, as the network gives.
         """
+        model = self.plan(*inputs)
         if len(inputs) != len(self.takes):
             raise InputError(f"the network takes {len(self.takes)} tensors, not {len(inputs)}")
-        used = self.model.input_names
+        used = model.input_names
         given = dict(zip(self.takes, inputs, strict=True))
         x = {name: tensor for name, tensor in given.items() if name in used}
-        result = self.session.predict(self.model, x, batch=self.batch)
+        result = self.session.predict(model, x, batch=self.batch)
         self.report = result.report
         device = getattr(inputs[0], "device", None)
         found = {
@@ -86,13 +93,15 @@ class Private(torch.nn.Module):
 
     def extra_repr(self) -> str:
         """The shapes of the input and the output and the protocol, as torch shows modules."""
-        shapes = f"{self.model.input_shape} -> {self.model.output_shape}"
-        return f"{shapes}, protocol={self.session.settings['protocol']!r}"
+        protocol = f"protocol={self.session.settings['protocol']!r}"
+        if self.model is None:
+            return f"planned at the first call, {protocol}"
+        return f"{self.model.input_shape} -> {self.model.output_shape}, {protocol}"
 
 
 def private(
     module: torch.nn.Module,
-    example: torch.Tensor | tuple[torch.Tensor, ...],
+    example: torch.Tensor | tuple[torch.Tensor, ...] | None = None,
     *,
     session: Session | None = None,
     batch: int | None = None,
@@ -106,7 +115,8 @@ def private(
         The network; it is exported as in `eval()` and left as it is.
     example
         Typical inputs, which need not be secret, with the batch first: the ranges of all layers are
-        estimated from them. Of a network with several inputs a tuple.
+        estimated from them. Of a network with several inputs a tuple. Without it the plan is made
+        of the first call's inputs: between organisations the model's owner would learn their range.
     session
         Where it runs: what :func:`tacit.local` gives, Falcon between three parties if not given.
     batch
@@ -114,8 +124,26 @@ def private(
     options
         Those of :func:`tacit.compile`, such as `reveal="class"`.
     """
-    given = example if isinstance(example, tuple) else (example,)
-    _check(module, given)
+    where = session or local()
+
+    def make(given: tuple[torch.Tensor, ...]) -> Made:
+        return _made(module, given, where, options)
+
+    _check_network(module)
+    network = Private(make, where, batch)
+    if example is not None:
+        network.plan(*(example if isinstance(example, tuple) else (example,)))
+    return network
+
+
+def _made(
+    module: torch.nn.Module,
+    given: tuple[torch.Tensor, ...],
+    where: Session,
+    options: dict[str, Any],
+) -> Made:
+    """A network with its plan, the names of its inputs and outputs, and what `forward` gives."""
+    _check_tensors(given)
     modes = {part: part.training for part in module.modules()}
     try:
         with torch.no_grad():
@@ -128,20 +156,23 @@ def private(
     finally:
         for part, mode in modes.items():
             part.training = mode
-    where = session or local()
     used = used_inputs(path)
     samples = {name: each for name, each in zip(names, given, strict=True) if name in used}
     protocol = where.settings["protocol"]
     planned: dict[str, Any] = {"samples": samples, "protocol": protocol, **options}
     model = compile(path, **planned)
     model.exported = folder  # processes read the file again
-    return Private(model, where, (names, outputs), gives, batch)
+    return model, (names, outputs), gives
 
 
-def _check(module: object, given: tuple[object, ...]) -> None:
-    """Refuses what is no network, or no tensors."""
+def _check_network(module: object) -> None:
+    """Refuses what is no network."""
     if not isinstance(module, torch.nn.Module):
         raise TacitError(f"a network is a torch.nn.Module, not {type(module).__name__}")
+
+
+def _check_tensors(given: tuple[object, ...]) -> None:
+    """Refuses examples that are no tensors."""
     if not given or not all(isinstance(each, torch.Tensor) for each in given):
         raise TacitError("the example is a tensor of typical inputs, or a tuple of tensors")
 

@@ -330,7 +330,8 @@ class Trainer:
         listed = f"layers: {', '.join(kinds)}"
         file = model.get("file")
         network = Path(file).name if file else model.get("network") or listed
-        rate = o[name].get("learning_rate", "default")
+        given = {"learning_rate": "default", **o[name]}
+        told = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in given.items())
         where = ", ".join(f"{key}={value}" for key, value in self.where.items() if value)
         return [
             ("network", network),
@@ -338,7 +339,7 @@ class Trainer:
                 "training",
                 f"{count(o['epochs'], 'epoch')} of mini-batches of {o['batch']}, {o['loss']}",
             ),
-            ("optimiser", f"{name}, learning rate {rate}"),
+            ("optimiser", f"{name}, {told}"),
             ("runs on", where or PROTOCOLS[0]),
         ]
 

@@ -111,6 +111,29 @@ def test_batches_that_cannot_be(digits_model, digits):
     refused("shape", iter([x[0]]))
 
 
+def test_batches_that_come_in_time(digits_model, digits):
+    """From an asynchronous generator; each is predicted when it is there."""
+    x, y = digits
+
+    async def coming(*batches):
+        for batch in batches:
+            await asyncio.sleep(0)
+            yield batch
+
+    def predict(*batches, **labels):
+        given = coming(*batches)
+        return asyncio.run(tacit.local().predict_async(digits_model, given, **labels))
+
+    result = predict((x[:2], y[:2]), (x[2:5], y[2:5]))
+    np.testing.assert_allclose(result.output, digits_model.reference(x[:5]), atol=1e-3)
+    assert result.report.images == 5 and result.report.accuracy is not None
+    for wrong, match in (((), "no batch"), ((x[:2], (x[2:5], y[2:5])), "some batches")):
+        with pytest.raises(tacit.InputError, match=match):
+            predict(*wrong)
+    with pytest.raises(tacit.InputError, match="bring their labels"):
+        predict(x[:1], labels=y[:1])
+
+
 def test_predictions_among_other_tasks(digits_model, digits):
     x, y = digits
     seen = []

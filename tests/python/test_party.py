@@ -6,11 +6,13 @@ import shutil
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from ports import move_ports
 
+import tacit
 from tacit.cli import main
 
 LIMIT = 120
@@ -71,11 +73,52 @@ def alone(parties, party):
     edit(parties, party, r"^connect_timeout = [\d.]+", "connect_timeout = 1")
 
 
+def test_a_party_of_python_is_one_of_the_command(parties, digits_model, digits):
+    """The data's owner has the result; another has the report alone; a third is the command."""
+    others = start(parties, ("party2",))
+    runs = [tacit.Party.from_config(parties / name / "party.toml") for name in ("party0", "party1")]
+    heard = []
+    with ThreadPoolExecutor() as pool:
+        owner = pool.submit(runs[0].run, notice=heard.append)
+        result = pool.submit(runs[1].run, progress=lambda *step: heard.append(step)).result()
+        model = owner.result()
+    assert finish(others)[0][2] == 0
+    expected = digits_model.reference(digits[0][:6])
+    np.testing.assert_allclose(result.output, expected, atol=1e-2)
+    assert list(result.classes()) == list(expected.argmax(1))
+    assert model.outputs == {} and model.report.images == 6
+    with pytest.raises(tacit.TacitError, match="does not learn the answers"):
+        _ = model.output
+    assert any(isinstance(step, tuple) and step[0] == "online" for step in heard)
+    assert "party1" in repr(runs[1])
+
+
+def test_a_party_of_python_says_what_is_wrong(tmp_path):
+    with pytest.raises(tacit.TacitError, match=r"none\.toml") as caught:
+        tacit.Party.from_config(tmp_path / "none.toml").run()
+    assert caught.value.code == "file"
+
+
+def test_instructions_ask_for_what_is_missing(tmp_path, digits_path, capsys):
+    np.save(tmp_path / "x.npy", np.zeros((1, 1, 8, 8), np.float32))
+    both = ["--model", str(digits_path), "--input", str(tmp_path / "x.npy")]
+    for number, (given, put) in enumerate([
+        (both, ": run each"),
+        (both[:2], ": put the inputs at party1/input.npy, then run each"),
+        ([], ": put the model at party0/model.onnx and the inputs at party1/input.npy, then run"),
+    ]):  # fmt: skip
+        assert main(["init", str(tmp_path / str(number)), "--parties", "3", *given]) == 0
+        assert f"To try them on this machine{put}" in capsys.readouterr().out
+
+
 def test_the_data_owner_gets_the_answers(parties, digits_model, digits):
     answers = finish(start(parties))
     assert [code for _, _, code in answers] == [0, 0, 0], answers
     (output,) = parties.glob("*/output.npy")
     assert output.parent.name == "party1"
+    shown = [out for out, _, _ in answers]
+    assert f"all answers are in {output}" in shown[1] and "6 inputs" in shown[1]
+    assert "answers are in" not in shown[0] + shown[2]
     expected = digits_model.reference(digits[0][:6])
     np.testing.assert_allclose(np.load(output), expected, atol=1e-2)
 

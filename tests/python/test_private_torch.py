@@ -43,6 +43,16 @@ def test_tensors_in_and_out(x):
     np.testing.assert_allclose(follows(x).sum(1), np.ones(6), atol=1e-5)
 
 
+def test_without_an_example_the_first_call_is_one(x):
+    module = convolutional().eval()
+    model = private(module, session=CLEAR)
+    assert "planned at the first call" in repr(model) and model.model is None
+    np.testing.assert_allclose(model(x), module(x).detach(), atol=1e-3)
+    assert "(1, 8, 8) -> (3,)" in repr(model) and list(model.parameters()) == []
+    with pytest.raises(tacit.TacitError, match=r"torch\.nn\.Module"):
+        private(3)
+
+
 def test_only_the_class(x):
     module = convolutional().eval()
     model = private(module, x, session=CLEAR, reveal="class", batch=2)

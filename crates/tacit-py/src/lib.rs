@@ -273,14 +273,14 @@ fn party(
     progress: Option<Callback>,
     reveal: Option<&str>,
     answered: Option<(Py<PyAny>, Py<PyAny>)>,
-) -> PyResult<Option<String>> {
-    observed(py, progress, |observe| {
+) -> PyResult<Option<Part>> {
+    let ended = observed(py, progress, |observe| {
         let loaded = PartyConfig::load(&config).and_then(|config| config.insisting(reveal));
         let loaded = loaded.inspect_err(|e| tacit_run::refuse(&config, e, &mut told(&notice)))?;
         let on_notice = &mut told(&notice);
         let Some((answered, refused)) = answered else {
             let outcome = tacit_run::run_party(&loaded, on_notice, observe)?;
-            return Ok(Some(outcome.report.to_json()));
+            return Ok(Some((outcome, loaded.output)));
         };
         let mut requests = Requests::of_lines(|| std::io::stdin().lock());
         let (mut report, mut refused) = (told(&answered), told(&refused));
@@ -290,8 +290,18 @@ fn party(
         };
         tacit_run::run_party_for(&loaded, &mut requests, on_notice, observe, answered)?;
         Ok(None)
-    })
+    })?;
+    let told = |(outcome, path): (Outcome, Option<PathBuf>)| {
+        let outputs = json(&outcome.outputs)?;
+        let learned = outcome.output.map(|output| bytes(py, &output).unbind());
+        Ok((outcome.report.to_json(), outputs, learned, path))
+    };
+    ended.map(told).transpose()
 }
+
+/// What a prediction ends with at one party: the report, the outputs of the model, their numbers where the party
+/// learns them, and the file that its config asks for.
+type Part = (String, String, Option<Py<PyBytes>>, Option<PathBuf>);
 
 /// Ends every run of this process, as Ctrl-C does, or lets them begin again; may be called from any
 /// thread.

@@ -170,19 +170,28 @@ fn instructions(dir: &Path, setup: &Setup, kind: SessionKind) -> Vec<String> {
     }
     let place = |owner, file: &Path| Path::new(&protocol.party_name(owner)).join(file);
     let model = || place(setup.roles.model_owner, &setup.model);
-    let what = match kind {
-        SessionKind::Training => {
-            "describe the network and each party's data in its train.toml".into()
+    let absent = |what: &str, place: PathBuf| {
+        let is_absent = !dir.join(&place).exists();
+        is_absent.then(|| format!("{what} at {}", place.display()))
+    };
+    let inputs = || place(setup.roles.data_owner, &setup.input);
+    let missing: Vec<_> = match kind {
+        SessionKind::Training => vec![],
+        SessionKind::Service => vec![absent("the model", model())],
+        SessionKind::Prediction => {
+            vec![absent("the model", model()), absent("the inputs", inputs())]
         }
-        SessionKind::Service => format!("put the model at {}", model().display()),
-        SessionKind::Prediction => format!(
-            "put the model at {} and the inputs at {}",
-            model().display(),
-            place(setup.roles.data_owner, &setup.input).display()
-        ),
+    };
+    let missing: Vec<String> = missing.into_iter().flatten().collect();
+    let first = match (kind, &missing[..]) {
+        (SessionKind::Training, _) => {
+            "describe the network and each party's data in its train.toml, then ".into()
+        }
+        (_, []) => String::new(),
+        (_, missing) => format!("put {}, then ", missing.join(" and ")),
     };
     lines.push(format!(
-        "To try them on this machine: {what}, then run each in a terminal of its own:"
+        "To try them on this machine: {first}run each in a terminal of its own:"
     ));
     let (file, command) = (kind.file(), kind.command());
     for party in 0..setup.ports.len() {
