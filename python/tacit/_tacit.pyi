@@ -236,8 +236,15 @@ def train_reference(
 ) -> tuple[bytes, str]:
     """Trains in float32 in the clear: the ONNX file, and how good the network is on the way."""
 
-def train_cost(model: str, options: str, run: str, items: int, speeds: str | None = None) -> str:
-    """What a training on so many items will cost."""
+def train_cost(
+    model: str,
+    options: str,
+    run: str,
+    items: list[tuple[int, int]],
+    test: list[tuple[int, int]],
+    speeds: str | None = None,
+) -> str:
+    """What a training on so many items, each part of an owner, will cost."""
 
 def train_start(model: str, options: str) -> bytes:
     """What a training starts from, as an ONNX file."""

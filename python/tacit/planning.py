@@ -309,15 +309,18 @@ def memory_words(memory: Mapping[str, Any]) -> str:
     return f"memory at most: {parties}; one process with all parties {together}"
 
 
-def planned_costs(cost: Mapping[str, Any], title: str) -> Table:
-    """The phases of a predicted cost, with the seconds of computing and of the network."""
+def planned_costs(cost: Mapping[str, Any], title: str, *, whole: bool = False) -> Table:
+    """The phases of a predicted cost, with the seconds of computing and of the network.
+
+    Of a batch, before which there was a set-up, or of a `whole` run.
+    """
     table = Table(title=title)
     table.add_column("phase")
     computing = cost.get("computing")
     told = ["computing, s", "network, s", "expected, s"] if computing else ["network, s"]
     for name in (*told, "rounds", "busiest party sent, MB"):
         table.add_column(name, justify="right")
-    if "setup" in cost:
+    if "setup" in cost and not whole:
         table.caption = "the set-up comes once, the other phases with every batch"
     for name in PHASES:
         if name not in cost:

@@ -68,10 +68,10 @@ def train(args: argparse.Namespace) -> None:
     sets = none if apart else owned(config["data"], folder)
     if args.plan:
         where = {"network": args.network} if args.network else {}
-        items = sum(len(np.asarray(x)) for _, x, _ in sets[0])
+        items, test = ([(owner, len(np.asarray(x))) for owner, x, _ in each] for each in sets)
         with progress_bar() as progress:
             measure = not args.no_measure
-            cost = trainer.cost(items or None, measure=measure, progress=progress, **where)
+            cost = trainer.cost(items or None, test, measure=measure, progress=progress, **where)
         plan(cost, args.json)
         return
     with progress_bar() as progress:
@@ -127,6 +127,9 @@ def plan(cost: Mapping[str, Any], path: str | None) -> None:
     outputs.write([(path, json.dumps(cost, indent=2) + "\n")])
     out.print(planned_costs(cost["step"], f"A mini-batch of {cost['batch']}"))
     out.print(planned_costs(cost["epoch"], f"An epoch of {count(cost['batches'], 'mini-batch')}"))
+    if cost["evaluation"] is not None:
+        out.print(planned_costs(cost["evaluation"], "Trying the network once"))
+    out.print(planned_costs(cost["whole"], "The whole training", whole=True))
     out.print(memory_words(cost["memory"]))
     out.print(cost["epoch"]["note"])
 

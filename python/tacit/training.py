@@ -280,7 +280,8 @@ class Trainer:
 
     def cost(
         self,
-        items: int | None = None,
+        items: int | Sequence[tuple[int, int]] | None = None,
+        test: int | Sequence[tuple[int, int]] = 0,
         *,
         measure: bool = False,
         progress: Progress | None = None,
@@ -291,7 +292,11 @@ class Trainer:
         Parameters
         ----------
         items
-            The items of an epoch; those of a mini-batch when not given.
+            The items of an epoch: how many party 1 brings, or a list of `(owner, items)`; those of
+            a mini-batch when not given.
+        test
+            The items that the network is tried on after every epoch if the curve may be revealed,
+            likewise.
         measure
             Whether seconds of computing are told, as :meth:`Model.predict_cost` does.
         progress
@@ -302,10 +307,12 @@ class Trainer:
         Returns
         -------
         dict
-            `step` (a mini-batch) and `epoch` (the first, without sharing the data and trying the
-            network), each `offline`, `online` and `note`, with `measure` also `computing` and
-            `expected`, as of :meth:`Model.predict_cost`; `memory`, as there;
-            `batch`, `batches` (of an epoch) and `parameters`.
+            `step` (a mini-batch), `epoch` (the mini-batches of the first), `evaluation` (trying the
+            network once; None where it is not tried) and `whole` (the training: with `setup`, that
+            is agreement, keys, sharing weights and data, and opening the weights), each with
+            `offline`, `online` and `note`, with `measure` also `computing` and `expected`, as of
+            :meth:`Model.predict_cost`; `memory`, as there; `batch`, `batches` (of an epoch) and
+            `parameters`.
         """
         run = {**self.where, **where}
         fast = None
@@ -316,7 +323,8 @@ class Trainer:
             model=to_json(self.model),
             options=to_json(self.options),
             run=to_json(run),
-            items=self.options["batch"] if items is None else items,
+            items=_parts(self.options["batch"] if items is None else items),
+            test=_parts(test),
             speeds=fast,
         )
         return json.loads(cost)
@@ -422,6 +430,12 @@ def _items(x: ArrayLike, shape: Sequence[int]) -> bytes:
             input="items",
         )
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
+
+
+def _parts(items: int | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Owners and their numbers of items; a number alone is party 1's."""
+    given = [(1, items)] if isinstance(items, int) else items
+    return [(owner, n) for owner, n in given if n]
 
 
 def _targets(y: ArrayLike, n: int, outputs: int) -> bytes:

@@ -403,6 +403,20 @@ def test_what_a_training_will_cost(optimiser):
         trainer.cost(0)
 
 
+@pytest.mark.parametrize("where", [{"protocol": "sirnn"}, {"security": "malicious"}], ids=str)
+def test_what_a_whole_training_will_cost(where):
+    """With evaluations and set-up, of which the last digits of meters alone are not counted."""
+    trainer = tacit.Trainer(LAYERS, batch=8, epochs=2, reveal_curve=True, **where)
+    cost = trainer.cost(20, [(1, 6), (0, 4)])["whole"]
+    x, y = images(10, 2)
+    report = trainer.fit(images(20, 1), [(1, x[:6], y[:6]), (0, x[6:], y[6:])]).report.data
+    for phase in ("offline", "online"):
+        assert cost[phase]["bytes_sent"] == report[phase]["bytes_sent"]
+    assert cost["setup"]["rounds"] == report["setup"]["rounds"]
+    assert cost["setup"]["bytes_sent"] == pytest.approx(report["setup"]["bytes_sent"], abs=50)
+    assert trainer.cost(20)["evaluation"] is None
+
+
 def test_a_plan_of_a_training_tells_computing(tmp_path, monkeypatch):
     """Every mini-batch computes as long, and the network's seconds stay as declared."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -415,6 +429,7 @@ def test_a_plan_of_a_training_tells_computing(tmp_path, monkeypatch):
             step, epoch = told["step"][what][phase], told["epoch"][what][phase]
             assert epoch == pytest.approx(2 * step)
     assert told["step"]["computing"]["online"] > 0
+    assert told["whole"]["computing"]["setup"] > 0 and told["whole"]["expected"]["setup"] > 0
     assert min(told["memory"]["parties"]) < told["memory"]["together"]
 
 

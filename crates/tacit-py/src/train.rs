@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use tacit_run::speeds::Speeds;
-use tacit_run::{Dataset, Error, ModelTable, Supplies, Task, TrainConfig, TrainCost, TrainOptions};
+use tacit_run::{
+    Dataset, Error, ModelTable, Sizes, Supplies, Task, TrainConfig, TrainCost, TrainOptions,
+};
 
 use crate::observe::{Callback, observed, told};
 use crate::{error, floats, json, settings};
@@ -167,20 +169,25 @@ pub(crate) fn train_reference<'py>(
 
 /// The cost of a training on so many items; with the speeds of this machine, with seconds of computing.
 #[pyfunction]
-#[pyo3(signature = (model, options, run, items, speeds=None))]
+#[pyo3(signature = (model, options, run, items, test, speeds=None))]
 pub(crate) fn train_cost(
     py: Python<'_>,
     model: &str,
     options: &str,
     run: &str,
-    items: usize,
+    items: Vec<(usize, usize)>,
+    test: Vec<(usize, usize)>,
     speeds: Option<&str>,
 ) -> PyResult<String> {
     let (table, options, run) = (self::model(model)?, self::options(options)?, settings(run)?);
     let speeds = speeds.map(Speeds::from_json).transpose().map_err(error)?;
     let cost = py.detach(|| {
         let (network, _) = table.build()?;
-        TrainCost::new(&network, &options, &run, items, speeds.as_ref())
+        let sizes = Sizes {
+            train: &items,
+            test: &test,
+        };
+        TrainCost::new(&network, &options, &run, sizes, speeds.as_ref())
     });
     json(&cost.map_err(error)?)
 }

@@ -88,7 +88,7 @@ pub use tacit_train::to_onnx;
 pub use totals::Metered;
 pub use train::{
     CheckpointOptions, DataTable, Dataset, EpochReport, ModelOptions, ModelTable, Moment,
-    OutputTable, Resumed, Supplies, Task, TrainConfig, TrainCost, TrainOptions, TrainReport,
+    OutputTable, Resumed, Sizes, Supplies, Task, TrainConfig, TrainCost, TrainOptions, TrainReport,
     Trained, train_local, train_party, train_party_with, train_reference,
 };
 

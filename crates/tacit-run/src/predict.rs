@@ -102,7 +102,7 @@ pub(crate) fn rehearsed(
 }
 
 /// A cost with its seconds on a network.
-fn phase(network: &EmulatedNetwork, cost: Cost) -> PhaseReport {
+pub(crate) fn phase(network: &EmulatedNetwork, cost: Cost) -> PhaseReport {
     let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
     PhaseReport {
         seconds: network.seconds(cost.rounds, busiest),
@@ -113,7 +113,7 @@ fn phase(network: &EmulatedNetwork, cost: Cost) -> PhaseReport {
 
 /// The seconds of a phase that computes so long: the parties compute while bytes are on their way, but not while
 /// they wait.
-fn expected(network: &EmulatedNetwork, phase: &PhaseReport, computing: f64) -> f64 {
+pub(crate) fn expected(network: &EmulatedNetwork, phase: &PhaseReport, computing: f64) -> f64 {
     let latency = network.seconds(phase.rounds, 0);
     latency + computing.max(phase.seconds - latency)
 }

@@ -21,6 +21,14 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// How many sums [`crate::Training::evaluate`] gives, that of the items' losses and that of those classified right.
+    pub fn score_count(self) -> usize {
+        match self {
+            Loss::CrossEntropy => 2,
+            Loss::MeanSquaredError => 1,
+        }
+    }
+
     /// The gradient of every item's loss; `target` is one-hot, or the values.
     pub(crate) fn gradient(
         self,

@@ -21,6 +21,11 @@ pub(super) struct Items {
     pub len: usize,
 }
 
+/// Items of so many numbers that are shared at a time.
+pub(super) fn together(width: usize) -> usize {
+    (PIECE / width).max(1)
+}
+
 impl Items {
     /// Shares the parts, of which each owner knows its own; `of` picks items or targets.
     pub fn share(
@@ -36,7 +41,7 @@ impl Items {
             width,
             len: 0,
         };
-        let together = (PIECE / width).max(1);
+        let together = together(width);
         for part in parts {
             for first in (0..part.items).step_by(together) {
                 let count = together.min(part.items - first);

@@ -11,6 +11,7 @@ mod party;
 mod program;
 mod reference;
 mod report;
+mod setup;
 mod task;
 
 use std::fmt;
@@ -23,7 +24,7 @@ use tacit_train::{Coin, FixedPoint, Network, Training, from_graph, uniform};
 #[cfg(test)]
 pub(crate) use begin::Identity;
 pub use config::{DataTable, ModelTable, OutputTable, TrainConfig};
-pub use cost::TrainCost;
+pub use cost::{Sizes, TrainCost};
 pub use options::{CheckpointOptions, ModelOptions, TrainOptions};
 pub use party::{Supplies, train_party, train_party_with};
 pub use reference::{Moment, train_reference};

@@ -85,6 +85,15 @@ impl TrainOptions {
         Ok(())
     }
 
+    /// The order of so many items.
+    pub(super) fn order(&self, items: usize) -> Order {
+        Order {
+            seed: self.seed,
+            items,
+            batch: self.batch,
+        }
+    }
+
     /// The number of mini-batches after which a training ends.
     pub(super) fn last(&self, order: &Order) -> usize {
         let all = self.epochs.saturating_mul(order.batches());

@@ -6,13 +6,13 @@ use std::time::Instant;
 use tacit_net::{Party, Phase};
 use tacit_protocols::machine::{Audience, Erased, Handle, Machine};
 use tacit_protocols::material_portions::MaterialPortions;
-use tacit_protocols::record::{Stage, noted};
-use tacit_train::{FixedPoint, Order, Scores, State, Training, calls_by_stage};
+use tacit_protocols::record::Stage;
+use tacit_train::{FixedPoint, Order, Scores, State, Training};
 
 use super::agree::{Part, Parts};
 use super::begin::keep;
 use super::checkpoint::{Keeper, Position};
-use super::cost::step_stages;
+use super::cost::{step_stages, trial_stages};
 use super::items::Items;
 use super::report::Quality;
 use super::{EpochReport, Resumed, Task, TrainOptions, TrainReport, Trained};
@@ -25,7 +25,7 @@ use crate::totals::{Metered, Totals, exchange};
 use crate::{Error, Progress};
 
 /// Items that the network is tried on together.
-const TRIED_TOGETHER: usize = 250;
+pub(super) const TRIED_TOGETHER: usize = 250;
 
 /// Runs one party's part of a training. Of the task the party looks at what it owns.
 pub(super) fn train(
@@ -175,11 +175,8 @@ impl Job<'_> {
 
 impl Job<'_> {
     fn order(&self) -> Order {
-        Order {
-            seed: self.options.seed,
-            items: self.parts.train.iter().map(|part| part.items).sum(),
-            batch: self.options.batch,
-        }
+        let items = self.parts.train.iter().map(|part| part.items);
+        self.options.order(items.sum())
     }
 
     /// Where the training goes on, if it does, which the log says too.
@@ -291,11 +288,7 @@ impl Job<'_> {
     }
 
     fn trial_demand(&self, machine: &mut Erased, n: usize) -> Result<MaterialPortions, Error> {
-        let network = self.training.network;
-        let stages = calls_by_stage(&self.training, |recorder, state| {
-            let [x, target] = [network.inputs(), network.outputs()].map(|each| noted(n * each));
-            self.training.evaluate(recorder, &state, (x, &target), n)
-        })?;
+        let stages = trial_stages(&self.training, n)?;
         self.demand(machine, &stages)
     }
 

@@ -3,12 +3,16 @@
 mod checkpoints;
 
 use tacit_run::{
-    Dataset, Error, ModelOptions, Settings, Task, TrainCost, TrainOptions, Trained, train_local,
-    train_reference,
+    Dataset, Error, ModelOptions, Settings, Sizes, Task, TrainCost, TrainOptions, Trained,
+    train_local, train_reference,
 };
 use tacit_train::{Network, uniform};
 
 pub const ITEMS: usize = 40;
+const SIZES: Sizes = Sizes {
+    train: &[(0, ITEMS / 2), (2, ITEMS - ITEMS / 2)],
+    test: &[(0, 30)],
+};
 
 pub fn network() -> Network {
     let model = r#"{"input": [1, 4, 4], "layers": [
@@ -297,7 +301,7 @@ fn a_training_costs_what_it_declares() {
                 ..whole.clone()
             };
             let run = settings(&format!(r#"{{"security": "{security}"}}"#));
-            let cost = TrainCost::new(&network(), &whole, &run, ITEMS, None).expect("is counted");
+            let cost = TrainCost::new(&network(), &whole, &run, SIZES, None).expect("is counted");
             let what = format!("{security}, {sign_bits}");
             let report = train(&first, &run).expect("trains").report;
             assert_eq!((cost.batches, cost.parameters), (3, report.parameters));
@@ -326,6 +330,41 @@ fn a_training_costs_what_it_declares() {
     }
 }
 
+/// All mini-batches of two epochs of 16, 16 and 8 items, and two evaluations, under every protocol; the set-up but for
+/// the digits of what parties tell each other of their meters.
+#[test]
+fn a_whole_training_costs_what_it_declares() {
+    for protocol in ["falcon", "bicoptor", "shamir"] {
+        let run = settings(&format!(r#"{{"protocol": "{protocol}"}}"#));
+        for (more, evaluations) in [
+            (r#""reveal_curve": true, "stop_after": 6"#, 2),
+            (r#""stop_after": 4"#, 0),
+        ] {
+            let whole = options(&format!(r#"{{"batch": 16, "epochs": 3, {more}}}"#));
+            let cost = TrainCost::new(&network(), &whole, &run, SIZES, None).expect("is counted");
+            let report = train(&whole, &run).expect("trains").report;
+            assert_eq!(cost.evaluation.is_some(), evaluations > 0);
+            for (metered, declared) in [
+                (&report.offline, &cost.whole.offline),
+                (&report.online, &cost.whole.online),
+            ] {
+                assert_eq!(
+                    metered.bytes_sent, declared.bytes_sent,
+                    "{protocol}, {more}"
+                );
+            }
+            let setup = cost.whole.setup.expect("is counted");
+            assert_eq!(report.setup.rounds, setup.rounds, "{protocol}, {more}");
+            for (metered, declared) in report.setup.bytes_sent.iter().zip(&setup.bytes_sent) {
+                assert!(
+                    metered.abs_diff(*declared) < 50,
+                    "{protocol}: {metered}, {declared}"
+                );
+            }
+        }
+    }
+}
+
 /// Every stage with task of its own: the same weights, and the cost that is declared.
 #[test]
 fn material_is_made_in_portions() {
@@ -338,8 +377,8 @@ fn material_is_made_in_portions() {
             material_mb: Some(0),
             ..whole.clone()
         };
-        let cost = TrainCost::new(&network(), &portions, &run, ITEMS, None).expect("is counted");
-        let at_once = TrainCost::new(&network(), &whole, &run, ITEMS, None).expect("is counted");
+        let cost = TrainCost::new(&network(), &portions, &run, SIZES, None).expect("is counted");
+        let at_once = TrainCost::new(&network(), &whole, &run, SIZES, None).expect("is counted");
         assert!(cost.step.offline.rounds > 2 * at_once.step.offline.rounds);
         let (expected, got) = (train(&whole, &run), train(&portions, &run));
         let (expected, got) = (expected.expect("trains"), got.expect("trains"));
