@@ -169,7 +169,7 @@ def test_a_line_that_a_crash_cut_off_is_mended(log, signer, known):
     audit.close()
     assert check(log, known).lines == 27
     told = json.loads(lines(log)[25])
-    assert told["kind"] == "mended" and told["torn_bytes"] == 19
+    assert told["kind"] == "repaired" and told["torn_bytes"] == 19
 
 
 def test_a_log_that_does_not_hold_is_not_continued(log, signer):

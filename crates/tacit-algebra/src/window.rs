@@ -4,7 +4,7 @@
 //! A value `x` is the sum of two summands modulo `2^l`: the first, `x + R`, and the second, `-R`.
 //! `cut(a, k)` is `a >> k`, and `cut(a, k1, k2)` drops the `k1` low and the `k2` high bits.
 //!
-//! # DReLU (Algorithm 7) and its mend
+//! # DReLU (Algorithm 7), corrected
 //!
 //! As printed, with `lx` kept bits above `k` dropped ones: `t` is a common random bit, and both
 //! summands are negated where it is set; `u_i = trc(x, k + i, l - lx - k - i)` for `i = 0..=lx`, of

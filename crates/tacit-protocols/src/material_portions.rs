@@ -52,8 +52,8 @@ impl MaterialPortions {
         }
         let last = portions.len().saturating_sub(1);
         for (i, portion) in portions.iter_mut().enumerate() {
-            let settled = (i < last).then_some(Call::Verify(Unverified::default()));
-            portion.calls.extend(settled);
+            let verification = (i < last).then_some(Call::Verify(Unverified::default()));
+            portion.calls.extend(verification);
             portion.calls = lowered(&portion.calls, model)?;
         }
         Ok(MaterialPortions(portions.into()))

@@ -41,7 +41,7 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
     try:
         member = Member.read(path)
     except TacitError as failed:
-        yield error("config", str(failed), "mend the config file")
+        yield error("config", str(failed), "correct the config file")
         return
     config: Mapping[str, Any] | None = None
     if member.serves:
@@ -61,7 +61,7 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
     key = key_of(member)
     if key is None:
         told = "the other parties are not tried, since this party has no key"
-        yield warning("peer", told, "mend the key first")
+        yield warning("peer", told, "correct the key first")
         return
     yield from Peers(member, key, wait).look()
 
@@ -72,7 +72,7 @@ def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
         config = read_config(path)
         open_doors, clients = check_listener(config), clients_of(config)
     except (TacitError, OSError) as failed:
-        return None, error("config", str(failed), "mend the config file")
+        return None, error("config", str(failed), "correct the config file")
     words = f"it serves {len(config['models'])} models to {len(clients) or 'all'} clients"
     if open_doors:
         return config, warning("config", f"{words}: {open_doors[0]}", "name [[clients]]")

@@ -28,7 +28,7 @@ def keys(member: Member) -> Iterator[Finding]:
     try:
         key = secret(member.key, "party.key")
     except TacitError as failed:
-        yield error("key", str(failed), "mend it: without its key a party can prove nothing")
+        yield error("key", str(failed), "correct it: without its key a party can prove nothing")
         return
     try:
         own = certificates(member.certificate)[0]
@@ -126,7 +126,7 @@ def memory(path: str, config: Mapping[str, Any]) -> Iterator[Finding]:
         try:
             text = _offer_of(path, model) or kept_offer(config, model)
         except TacitError as failed:
-            yield error("model", f"'{name}': {failed}", "mend the model or its plan")
+            yield error("model", f"'{name}': {failed}", "correct the model or its plan")
             continue
         if text is None:
             told = f"'{name}': its plan is not known here before its owner has offered it"

@@ -41,7 +41,7 @@ ADVICE = {
     "refused": "start `tacit doctor` (or the party) there now, and see that its firewall opens "
     "this port; a service that has met all parties listens no more",
     "silent": "a firewall in between drops it, or the machine is off: open the port there",
-    "address": "mend the address in [[parties]], or this machine's DNS",
+    "address": "correct the address in [[parties]], or this machine's DNS",
     "stranger": "compare `tacit cert show` at both ends, over the phone; it may be somebody else",
     "rejected": "that party needs this party's current certificate: compare `tacit cert show`",
     "closed": "something else may listen there; if it is the party, look at its log",

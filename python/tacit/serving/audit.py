@@ -90,7 +90,9 @@ class Audit:
         self.thread = threading.Thread(target=self._write_all, name="audit", daemon=True)
         self.thread.start()
         if torn:
-            self.write("mended", torn_bytes=len(torn), torn_sha256=hashlib.sha256(torn).hexdigest())
+            self.write(
+                "repaired", torn_bytes=len(torn), torn_sha256=hashlib.sha256(torn).hexdigest()
+            )
 
     def write(self, kind: str, **facts: Any) -> Future[None]:
         """Adds a line; facts that are None are left out."""

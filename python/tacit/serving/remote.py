@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 import socket
 import ssl
@@ -36,6 +37,11 @@ MOST_WORDS = 64 << 10
 """Bytes of a refusal."""
 LEAST, MOST = 0.1, 3.0
 """Seconds between two tries, where the party names none, and what they double up to."""
+
+
+TOLD_AFTER = 2.0
+"""Seconds without a connection after which a log says what is waited for."""
+LOG = logging.getLogger("tacit")
 
 
 class AnewError(ServiceError):
@@ -125,6 +131,7 @@ class Remote:
     async def _until(self, request: httpx.Request, deadline: float, most: int) -> Reply:
         """Asks until it answers, refuses for good, or the time is over."""
         clock, pause = asyncio.get_running_loop().time, LEAST
+        told_at: float | None = clock() + TOLD_AFTER
         while True:
             try:
                 left = max(deadline - clock(), 0.001)
@@ -142,6 +149,9 @@ class Remote:
                 why, wait = ServiceError(told, address=self.url, code="unreachable"), None
                 if _is_final(error):
                     raise why from None
+                if told_at is not None and clock() > told_at:
+                    told_at = None
+                    LOG.warning("%s; trying for %.0f s more", told, deadline - clock())
             seconds = max(pause, wait or 0.0) * random.uniform(0.75, 1.25)
             if clock() + seconds > deadline:
                 raise why

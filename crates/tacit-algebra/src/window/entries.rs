@@ -1,4 +1,4 @@
-//! The entries of a summand (Algorithm 7, steps 1 to 8, and its mend).
+//! The entries of a summand (Algorithm 7, steps 1 to 8, corrected).
 
 use super::lane::{Lane, Modulus, switch, with_lane};
 use super::pack::{pack, words_for};

@@ -102,8 +102,8 @@ impl<R: Ring> Falcon<R> {
     }
 
     /// Ends a call that may have left products to verify.
-    fn settled<T>(&mut self, result: T) -> Result<T, Error> {
-        self.settle_many()?;
+    fn verified<T>(&mut self, result: T) -> Result<T, Error> {
+        self.verify_if_many()?;
         Ok(result)
     }
 }
@@ -225,7 +225,7 @@ impl<R: Ring> Machine for Falcon<R> {
         _bits: Option<[u32; 2]>,
     ) -> Result<Self::Share, Error> {
         let z = self.product(x, w, bias, map, trunc)?;
-        self.settled(z)
+        self.verified(z)
     }
 
     fn truncate(&mut self, x: &Self::Share, trunc: u32) -> Result<Self::Share, Error> {
@@ -233,12 +233,12 @@ impl<R: Ring> Machine for Falcon<R> {
             return Ok(x.clone());
         }
         let y = self.truncate_shared(x.clone(), trunc)?;
-        self.settled(y)
+        self.verified(y)
     }
 
     fn drelu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Bits, Error> {
         let bit = self.not_negative(x, keys)?;
-        self.settled(bit)
+        self.verified(bit)
     }
 
     fn select(
@@ -248,12 +248,12 @@ impl<R: Ring> Machine for Falcon<R> {
         y: &Self::Share,
     ) -> Result<Self::Share, Error> {
         let z = self.select_by(bit, x, y)?;
-        self.settled(z)
+        self.verified(z)
     }
 
     fn relu(&mut self, x: &Self::Share, keys: KeyBits) -> Result<Self::Share, Error> {
         let y = self.rectify(x, keys)?;
-        self.settled(y)
+        self.verified(y)
     }
 
     fn maxpool(
@@ -265,6 +265,6 @@ impl<R: Ring> Machine for Falcon<R> {
     ) -> Result<Self::Share, Error> {
         // One call, however many levels it has, ends with at most one verification.
         let y = pool::maxpool_by(self, x, windows, size, &mut |this, x| this.rectify(x, keys))?;
-        self.settled(y)
+        self.verified(y)
     }
 }

@@ -62,7 +62,7 @@ impl<R: Ring> Falcon<R> {
 
     /// Verifies everything that waits if more than [`LIMIT`] elements of ring products do. Does nothing at
     /// parties that count: these are told where verifications are, see [`super::checked::checked`].
-    pub(in crate::falcon) fn settle_many(&mut self) -> Result<(), Error> {
+    pub(in crate::falcon) fn verify_if_many(&mut self) -> Result<(), Error> {
         match &self.checks {
             Some(checks) if checks.waiting > LIMIT && !self.rss.party.counts() => {
                 self.verify_waiting()
