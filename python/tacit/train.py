@@ -19,7 +19,8 @@ from .datasets import Dataset, load
 from .notebook import Progress
 from .planning import memory_words, planned_costs
 from .report import count
-from .training import Owned, Trained, Trainer
+from .training import Trained, Trainer
+from .training_data import Owned
 from .training_report import TrainingReport
 
 

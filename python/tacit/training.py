@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from . import _tacit, speeds
 from ._tacit import TacitError
-from .errors import InputError
 from .given import array
 from .model import check_module, export
 from .module import Places, UnreadableError, read
@@ -24,10 +23,8 @@ from .notebook import Progress, shown
 from .options import to_json
 from .protocols import PROTOCOLS
 from .report import count, facts_grid, html_facts, render
+from .training_data import Owned, item_bytes, listed, parts, target_bytes
 from .training_report import TrainingReport, brought
-
-Owned = tuple[int, ArrayLike, ArrayLike]
-"""A party's data: its number, items, and classes or values."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -250,7 +247,7 @@ class Trainer:
             )
         numbers = np.frombuffer(weights, "<f4")
         report = TrainingReport(json.loads(made))
-        report.data["brought"] = brought(_listed(train), _listed(test))
+        report.data["brought"] = brought(listed(train), listed(test))
         return Trained(file, report, numbers, self.places)
 
     def reference(
@@ -323,8 +320,8 @@ class Trainer:
             model=to_json(self.model),
             options=to_json(self.options),
             run=to_json(run),
-            items=_parts(self.options["batch"] if items is None else items),
-            test=_parts(test),
+            items=parts(self.options["batch"] if items is None else items),
+            test=parts(test),
             speeds=fast,
         )
         return json.loads(cost)
@@ -368,15 +365,12 @@ class Trainer:
         """The float32 bytes of all owners' data."""
         shape, outputs = _tacit.train_outputs(to_json(self.model))
         made: list[tuple[int, bytes, bytes]] = []
-        for owner, x, y in _listed(data):
+        for owner, x, y in listed(data):
             items, targets = array("the items", x), array("the targets", y)
-            made.append((int(owner), _items(items, shape), _targets(targets, len(items), outputs)))
+            made.append(
+                (int(owner), item_bytes(items, shape), target_bytes(targets, len(items), outputs))
+            )
         return made
-
-
-def _listed(data: Any) -> Sequence[Owned]:
-    """The data of all owners, of party 1 where none is named."""
-    return [(1, *data)] if len(data) == 2 and not isinstance(data[0], tuple) else data
 
 
 def _module(module: Any, samples: Any, folder: Path) -> tuple[Any, Places | None]:
@@ -415,44 +409,3 @@ def _paths(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
     """The options of checkpoints with paths as texts."""
     names = ("folder", "keys")
     return {k: os.fspath(v) if k in names and v else v for k, v in checkpoint.items()}
-
-
-def _items(x: ArrayLike, shape: Sequence[int]) -> bytes:
-    """The bytes of items of a shape, or of as many elements."""
-    array = np.asarray(x)
-    if array.dtype.kind not in "fiub":
-        told = f"the items hold {array.dtype} values; give real numbers, such as float32"
-        raise InputError(told, input="items")
-    if array.ndim < 2 or array[0].size != np.prod(shape):
-        wanted = ", ".join(map(str, ("n", *shape)))
-        raise InputError(
-            f"the items have shape {array.shape}, the network takes ({wanted}); reshape the array",
-            input="items",
-        )
-    return np.ascontiguousarray(array, dtype="<f4").tobytes()
-
-
-def _parts(items: int | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Owners and their numbers of items; a number alone is party 1's."""
-    given = [(1, items)] if isinstance(items, int) else items
-    return [(owner, n) for owner, n in given if n]
-
-
-def _targets(y: ArrayLike, n: int, outputs: int) -> bytes:
-    """The bytes of one-hot classes, or of values."""
-    array = np.asarray(y)
-    if array.shape == (n,) and array.dtype.kind in "iub":
-        if n and not 0 <= array.min() <= array.max() < outputs:
-            raise InputError(
-                f"the classes are {array.min()} to {array.max()}; the network has {outputs} "
-                f"outputs, for classes 0 to {outputs - 1}",
-                input="targets",
-            )
-        return np.eye(outputs, dtype="<f4")[array.astype(np.int64)].tobytes()
-    if array.size == n * outputs and array.dtype.kind in "fiub":
-        return np.ascontiguousarray(array, dtype="<f4").tobytes()
-    raise InputError(
-        f"the targets are {array.dtype} of shape {array.shape}; give {n} integer classes, "
-        f"or ({n}, {outputs}) values",
-        input="targets",
-    )
