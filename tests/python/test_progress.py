@@ -1,6 +1,7 @@
 """How far a call is: within an offline phase and long layers, and as a bar in notebooks."""
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -40,6 +41,22 @@ def test_a_prediction_moves_within_its_parts(wide, protocol):
     assert parts == sorted(parts) and parts[-1] <= 1
     steps = itertools.groupby(told, key=lambda event: event[:2])
     assert any(len({done for *_, done in events}) > 2 for _, events in steps)
+
+
+def test_what_a_callback_raises_within_a_part_ends_the_run(wide):
+    """On the thread that called, while another waits for the network."""
+    x = np.ones((4, 16), np.float32)
+    model, before = tacit.compile(wide, protocol="shamir", samples=x), []
+
+    def stop(*event):
+        if event[:2] in before and threading.current_thread() is threading.main_thread():
+            raise LookupError(event[1])
+        before.append(event[:2])
+
+    with pytest.raises(LookupError):
+        tacit.local(protocol="shamir", network="wan").predict(model, x, progress=stop)
+    result = tacit.local(protocol="shamir").predict(model, x)
+    assert result.report.images == 4
 
 
 def test_what_is_predicted_again_begins_anew(wide):

@@ -146,7 +146,7 @@ impl Listener {
         };
         if !std::mem::replace(&mut heard.counted, true) {
             // Without a count there are the steps alone.
-            thread::spawn(move || gauge.count().ok());
+            let _ = thread::Builder::new().spawn(move || gauge.count().ok());
             return Ok(());
         }
         let before = heard.done;
