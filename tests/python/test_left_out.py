@@ -73,6 +73,30 @@ def test_softmaxes_take_the_largest_themselves(protocol, sink, tmp_path):
     near(tmp_path / "m.onnx", *given(5, 4, 4), protocol)
 
 
+@PROTOCOLS
+@pytest.mark.parametrize("axis", [-1, 1])
+@pytest.mark.parametrize("low", LOW)
+def test_logarithms_of_sums_leave_out_what_a_mask_does(protocol, axis, low, tmp_path):
+    """Beside a softmax of the same scores, as attention with sinks has them (granite)."""
+    net = Net([4, 4])
+    upper = np.triu(np.ones((4, 4), bool), 1)
+    mask = np.where(upper if axis == -1 else upper.T, low, 0).astype(np.float32)
+    scores = net("Add", net("Mul", "x", np.where(mask < 0, 9, 1).astype(np.float32)), mask)
+    sums = net("ReduceLogSumExp", scores, np.array([axis]))
+    shares = net("Softmax", scores, axis=axis)
+    net.save(tmp_path / "m.onnx", net("Mul", shares, net("Sigmoid", sums)))
+    near(tmp_path / "m.onnx", *given(5, 4, 4), protocol)
+
+
+@PROTOCOLS
+def test_logarithms_of_sums_leave_out_what_a_computed_mask_does(protocol, tmp_path):
+    net = Net([6])
+    low = net("Where", net("Less", "x", np.float32(0.9)), np.float32(0), LOW[1])
+    sums = net("ReduceLogSumExp", net("Add", "x", low), np.array([-1]))
+    net.save(tmp_path / "m.onnx", net("Sigmoid", sums))
+    near(tmp_path / "m.onnx", *given(5, 6), protocol)
+
+
 def test_a_maximum_along_another_axis_is_taken_away(tmp_path):
     """A maximum that differs within a row is taken away, which a softmax does not do itself."""
     net = Net([4, 4])

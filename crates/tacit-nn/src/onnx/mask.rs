@@ -61,7 +61,7 @@ pub(super) fn hiding(
         let op = &node.op_type[..];
         // Of a choice the condition is no score.
         let (from, to) = match op {
-            "Softmax" => (0, 1),
+            "ReduceLogSumExp" | "Softmax" => (0, 1),
             "Where" if hides => (1, 3),
             "Mul"
                 if hides
@@ -124,7 +124,7 @@ fn carries(node: &NodeProto) -> bool {
     ["Cast", "CastLike", "Dropout", "Identity"].contains(&node.op_type.as_str())
 }
 
-/// The nodes of which only softmaxes read the output, or nodes that hand it on to softmaxes only; those at
+/// The nodes of which only softmaxes and logarithms of sums of exponentials read the output, or nodes that hand it on to softmaxes only; those at
 /// the end of the model are not counted, for the receiver of the result computes them.
 pub(super) fn feed_softmax(
     order: &[&NodeProto],
@@ -140,7 +140,8 @@ pub(super) fn feed_softmax(
             feeding.insert(std::ptr::from_ref(node));
         }
         let ends = last.contains(&std::ptr::from_ref(node));
-        let takes = !ends && (node.op_type == "Softmax" || carries(node) && feeds);
+        let sums = matches!(&node.op_type[..], "ReduceLogSumExp" | "Softmax");
+        let takes = !ends && (sums || carries(node) && feeds);
         let others = node.input.iter().skip(usize::from(takes));
         read_by_others.extend(others.map(String::as_str));
     }
@@ -249,7 +250,7 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// The mask of a softmax's input, if it has one; `line` says the line of every element.
+    /// The mask of the input of a softmax or of a logarithm of a sum of exponentials, if it has one; `line` says the line of every element.
     pub(super) fn of(
         call: &Call,
         builder: &Builder,
@@ -258,6 +259,20 @@ impl Mask {
         let hidden = builder.masks.get(&call.node.input[0]);
         hidden
             .map(|hidden| Mask::new(hidden.clone(), line))
+            .transpose()
+    }
+
+    /// The mask of the input of a reduction, whose elements stand in rows of this size by this map.
+    pub(super) fn turned(
+        call: &Call,
+        builder: &Builder,
+        index: Vec<u32>,
+        size: usize,
+    ) -> Result<Option<Mask>, Fault> {
+        let hidden = builder.masks.get(&call.node.input[0]);
+        let turned = |hidden: &Vec<bool>| index.iter().map(|&e| hidden[e as usize]).collect();
+        hidden
+            .map(|hidden| Mask::new(turned(hidden), |e| e / size))
             .transpose()
     }
 

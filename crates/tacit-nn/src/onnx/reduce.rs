@@ -5,6 +5,7 @@ use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer, value};
 use super::function::{root, softmax_axis};
+use super::mask::Mask;
 use super::pool::whole;
 use super::rounding::mean;
 use crate::graph::{FILL, Function, Op, Pool, ValueId, Weights, len};
@@ -92,7 +93,14 @@ pub(super) fn reduced(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         return unsupported("it makes integers of what has places after the point");
     }
     let size = of.size;
+    let mask = match op {
+        "ReduceLogSumExp" => Mask::turned(call, builder, transpose(shape, &of.order), size)?,
+        _ => None,
+    };
     let mut compose = Composer::new(call, builder);
+    if op == "ReduceLogSumExp" {
+        return Ok(value(log_sum(&mut compose, of, mask.as_ref())?, kept));
+    }
     if integers && op == "ReduceMean" {
         let sum = reduce(&mut compose, "ReduceSum", of)?;
         return mean(call, builder, &value(sum, kept), size);
@@ -125,18 +133,6 @@ fn reduce(c: &mut Composer, op: &str, of: Rows) -> Result<ValueId, Fault> {
             let sum = sum(c, x, rows, size)?;
             c.function(Function::Log, sum, ANY)
         }
-        "ReduceLogSumExp" => {
-            let max = max(c, x, rows, size)?;
-            let shape = c.builder.shape(x);
-            let of_all = c.spread("max of all", max, shape, |e| e / size)?;
-            let below = c.each("below", Op::Sub, &[x, of_all])?;
-            let exp = c.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
-            let sum = sum(c, exp, rows, size)?;
-            let log = c.function(Function::Log, sum, (1.0, size as f32))?;
-            let result = c.each("result", Op::Add, &[log, max])?;
-            c.builder.log_sums.insert(result, (x, size));
-            Ok(result)
-        }
         "ReduceProd" => product(c, x, rows, size),
         _ => {
             let square = c.each("square", Op::Mul, &[x, x])?;
@@ -147,6 +143,31 @@ fn reduce(c: &mut Composer, op: &str, of: Rows) -> Result<ValueId, Fault> {
             }
         }
     }
+}
+
+/// `max + ln(sum(exp(x - max)))` of every row; what is masked is in neither the maximum nor the sum.
+fn log_sum(c: &mut Composer, of: Rows, mask: Option<&Mask>) -> Result<ValueId, Fault> {
+    let Rows { rows, size, .. } = of;
+    let x = match mask {
+        Some(mask) => mask.shown(c, of.x)?,
+        None => of.x,
+    };
+    let max = max(c, x, rows, size)?;
+    let shape = c.builder.shape(x);
+    let of_all = c.spread("max of all", max, shape, |e| e / size)?;
+    let below = c.each("below", Op::Sub, &[x, of_all])?;
+    let mut exp = c.function(Function::Exp, below, (f32::NEG_INFINITY, 0.0))?;
+    if let Some(mask) = mask {
+        exp = mask.kept(c, exp)?;
+    }
+    let sum = sum(c, exp, rows, size)?;
+    let log = c.function(Function::Log, sum, (1.0, size as f32))?;
+    let result = c.each("result", Op::Add, &[log, max])?;
+    // What is masked may be above the result.
+    if mask.is_none() {
+        c.builder.log_sums.insert(result, (x, size));
+    }
+    Ok(result)
 }
 
 /// The sum of every row.
