@@ -7,17 +7,14 @@
 
 use std::collections::HashSet;
 
-use super::lowest::{BEYOND, single};
+use super::lowest::BEYOND;
+use super::made::{int, ints, node, single, wholes};
 use super::makers::{Makers, attribute, changes};
 use super::mask::LEAST;
-use super::proto::data_type::INT64;
-use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
+use super::proto::{GraphProto, NodeProto};
 
 /// The operator set from which on a minimum takes its axes as an input.
 const AXES_GIVEN: i64 = 18;
-/// The types of attributes: of one whole number, and of several.
-const INT: i32 = 2;
-const INTS: i32 = 7;
 
 /// What stands in a node's place.
 enum Change {
@@ -107,48 +104,18 @@ fn places(graph: &mut GraphProto, at: usize, choice: &Choice, axis: i64, opset: 
     graph.node[at].input[0] = given.clone();
     let mut minimum = node("ReduceMin", &[&choice.other], &least);
     if opset < AXES_GIVEN {
-        minimum.attribute.push(AttributeProto {
-            name: "axes".into(),
-            ints: vec![axis],
-            r#type: INTS,
-            ..AttributeProto::default()
-        });
+        minimum.attribute.push(ints("axes", &[axis]));
     } else {
         minimum.input.push(axes.clone());
-        graph.initializer.push(whole(&axes, axis));
+        graph.initializer.push(wholes(&axes, &[axis]));
     }
-    minimum.attribute.push(AttributeProto {
-        name: "keepdims".into(),
-        i: Some(1),
-        r#type: INT,
-        ..AttributeProto::default()
-    });
+    minimum.attribute.push(int("keepdims", 1));
     graph.node.extend([
         minimum,
         node("Sub", &[&least, &one], &lower),
         choice.between(&lower, &choice.other, &given),
     ]);
     graph.initializer.push(single(&one, 1.0));
-}
-
-fn node(kind: &str, inputs: &[&str], output: &str) -> NodeProto {
-    NodeProto {
-        op_type: kind.into(),
-        input: inputs.iter().map(|name| (*name).to_string()).collect(),
-        output: vec![output.into()],
-        ..NodeProto::default()
-    }
-}
-
-/// A tensor of one axis that holds a whole number.
-fn whole(name: &str, value: i64) -> TensorProto {
-    TensorProto {
-        dims: vec![1],
-        name: name.into(),
-        data_type: INT64,
-        int64_data: vec![value],
-        ..TensorProto::default()
-    }
 }
 
 fn change(makers: &Makers, node: &NodeProto, read: &HashSet<String>) -> Option<Change> {

@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
+use super::made::single;
 use super::makers::{Makers, changes};
 use super::mask::LEAST;
-use super::proto::data_type::FLOAT;
-use super::proto::{GraphProto, NodeProto, TensorProto};
+use super::proto::{GraphProto, NodeProto};
 
 /// Numbers of this size are beyond every ring and field.
 pub(super) const BEYOND: f32 = 1e30;
@@ -81,15 +81,5 @@ fn change(makers: &Makers, node: &NodeProto) -> Option<Change> {
             })
         }
         _ => None,
-    }
-}
-
-/// A tensor of one number without an axis.
-pub(super) fn single(name: &str, value: f32) -> TensorProto {
-    TensorProto {
-        name: name.into(),
-        data_type: FLOAT,
-        float_data: vec![value],
-        ..TensorProto::default()
     }
 }

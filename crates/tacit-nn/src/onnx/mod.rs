@@ -36,6 +36,7 @@ mod linear;
 mod loss;
 mod lower;
 mod lowest;
+mod made;
 mod makers;
 mod many;
 mod mask;

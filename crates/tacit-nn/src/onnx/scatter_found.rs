@@ -3,14 +3,11 @@
 
 use std::collections::HashMap;
 
+use super::made::{floats, int, node, wholes};
 use super::makers::{Makers, attribute, changes};
 use super::proto::data_type::{BOOL, FLOAT, INT32, INT64};
-use super::proto::{
-    AttributeProto, DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto,
-};
+use super::proto::{DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto};
 
-/// The type of an attribute of one whole number.
-const INT: i32 = 2;
 /// The operator set from which on sums and new axes take their axes as an input.
 const AXES_GIVEN: i64 = 13;
 
@@ -60,18 +57,9 @@ impl Written {
         attribute: &[(&str, i64)],
     ) -> String {
         let output = self.name(what);
-        let attribute = attribute.iter().map(|(name, i)| AttributeProto {
-            name: (*name).into(),
-            i: Some(*i),
-            r#type: INT,
-            ..AttributeProto::default()
-        });
         self.nodes.push(NodeProto {
-            op_type: kind.into(),
-            input: inputs.iter().map(|name| (*name).to_string()).collect(),
-            output: vec![output.clone()],
-            attribute: attribute.collect(),
-            ..NodeProto::default()
+            attribute: attribute.iter().map(|(name, i)| int(name, *i)).collect(),
+            ..node(kind, inputs, &output)
         });
         output
     }
@@ -87,13 +75,13 @@ impl Written {
             _ => FLOAT,
         };
         let numbers = |name: &str, values: &[i64]| match kind {
-            INT64 => whole(name, values),
-            _ => float(name, values.iter().map(|&v| v as f32).collect()),
+            INT64 => wholes(name, values),
+            _ => floats(name, values.iter().map(|&v| v as f32).collect()),
         };
         let mut constants = vec![
-            whole(&depth, &[found.depth]),
-            whole(&last, &[-1]),
-            whole(&before, &[-2]),
+            wholes(&depth, &[found.depth]),
+            wholes(&last, &[-1]),
+            wholes(&before, &[-2]),
             numbers(&values, &[0, 1]),
         ];
         let to_kind = [("to", i64::from(kind))];
@@ -116,7 +104,7 @@ impl Written {
         if found.elements == BOOL {
             // Not other than 0: that a rounded 0 may be, too.
             let half = self.name("half");
-            constants.push(float(&half, vec![0.5]));
+            constants.push(floats(&half, vec![0.5]));
             self.add("Greater", &[&sum, &half], "result", &[]);
         } else {
             let to = [("to", i64::from(found.elements))];
@@ -126,26 +114,6 @@ impl Written {
             last.output = node.output.clone();
         }
         constants
-    }
-}
-
-fn whole(name: &str, values: &[i64]) -> TensorProto {
-    TensorProto {
-        name: name.into(),
-        data_type: INT64,
-        dims: vec![values.len() as i64],
-        int64_data: values.into(),
-        ..TensorProto::default()
-    }
-}
-
-fn float(name: &str, values: Vec<f32>) -> TensorProto {
-    TensorProto {
-        name: name.into(),
-        data_type: FLOAT,
-        dims: vec![values.len() as i64],
-        float_data: values,
-        ..TensorProto::default()
     }
 }
 
