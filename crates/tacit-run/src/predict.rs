@@ -5,7 +5,7 @@ pub(crate) mod setup;
 
 use tacit_protocols::Cost;
 use tacit_protocols::lowered;
-use tacit_protocols::machine::Call;
+use tacit_protocols::machine::{Call, CostModel};
 use tacit_protocols::material_portions::MaterialPortions;
 
 use crate::Error;
@@ -39,22 +39,16 @@ pub(crate) fn predicted<'a>(
     let nothing = Cost::each(instance.parties, 0, 0);
     let [mut online, mut offline] = [nothing.clone(), nothing];
     let mut computing = speeds.map(|_| Seconds::default());
-    // Where verifications are is a matter of all calls of a portion.
-    let is_verification = |call: &Call| matches!(call, Call::Verify { .. });
     for layer in layers {
-        let mut calls = lowered(layer, &*model)?;
-        calls.retain(|call| !is_verification(call));
-        let cost = model.in_a_row(&calls);
+        let (calls, cost) = of_layer(layer, &*model)?;
         if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
             computing.online += speeds.computing(&calls, &*model, cost.rounds);
         }
         online += &cost;
     }
     for calls in portions.calls() {
-        let verifications = calls.iter().filter(|call| is_verification(call));
-        let verifications = verifications.map(|call| model.online(call));
         let cost = model.offline(calls);
-        for verification in verifications {
+        for verification in verifications(calls, &*model) {
             if let (Some(speeds), Some(computing)) = (speeds, &mut computing) {
                 computing.online += speeds.at_verification(verification.rounds);
             }
@@ -80,6 +74,25 @@ pub(crate) fn predicted<'a>(
         expected,
         memory: None,
     })
+}
+
+/// The calls of a layer as the machine sees them, and what they cost. Where verifications are is a matter of all
+/// calls of a portion of material: [`verifications`] counts them.
+pub(crate) fn of_layer(calls: &[Call], model: &dyn CostModel) -> Result<(Vec<Call>, Cost), Error> {
+    let mut calls = lowered(calls, model)?;
+    calls.retain(|call| !is_verification(call));
+    let cost = model.in_a_row(&calls);
+    Ok((calls, cost))
+}
+
+/// What each verification among the calls of a portion costs.
+pub(crate) fn verifications(calls: &[Call], model: &dyn CostModel) -> impl Iterator<Item = Cost> {
+    let verifications = calls.iter().filter(|call| is_verification(call));
+    verifications.map(|call| model.online(call))
+}
+
+fn is_verification(call: &Call) -> bool {
+    matches!(call, Call::Verify { .. })
 }
 
 /// A cost with the seconds that it took to compute.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tacit_protocols::Cost;
-use tacit_protocols::lowered;
-use tacit_protocols::machine::Call;
 
 use super::host::Demanded;
 use crate::Error;
 use crate::instance::Instance;
+use crate::predict::{of_layer, verifications};
 use crate::settings::EmulatedNetwork;
 
 /// Seconds that a byte of the busiest party and a hop take beside the network, roughly and on no machine in
@@ -61,7 +60,6 @@ impl Gauge {
 
     fn curve(&self) -> Result<Curve, Error> {
         let model = self.instance.cost()?;
-        let is_verification = |call: &Call| matches!(call, Call::Verify { .. });
         let (mut bytes, mut seconds, mut points) = (0, 0.0, Vec::new());
         let mut add = |cost: &Cost, encrypted: f64| {
             let busiest = cost.bytes.iter().copied().max().unwrap_or(0);
@@ -75,13 +73,11 @@ impl Gauge {
         for (at, stage) in self.demanded.stages.iter().enumerate() {
             if let Some((_, calls)) = portions.next_if(|&(first, _)| first == at) {
                 add(&model.offline(calls), 0.0);
-                let verifications = calls.iter().filter(|call| is_verification(call));
-                verifications.for_each(|call| add(&model.online(call), 0.0));
+                verifications(calls, &*model).for_each(|cost| add(&cost, 0.0));
             }
-            let mut calls = lowered(&stage.calls, &*model)?;
-            calls.retain(|call| !is_verification(call));
+            let (calls, cost) = of_layer(&stage.calls, &*model)?;
             let encrypted = calls.iter().filter_map(|call| model.encrypted(call)).sum();
-            add(&model.in_a_row(&calls), encrypted);
+            add(&cost, encrypted);
         }
         Ok(Curve(points))
     }
