@@ -92,15 +92,22 @@ impl TrainCost {
         let first = epoch(0, order.batches())?;
         let tried = options.reveal_curve && test > 0;
         let evaluation = tried.then(|| counter.evaluation(test)).transpose()?;
-        let mut parts = Vec::new();
         let last = options.last(&order);
+        let mut parts: Vec<(usize, Part)> = Vec::new();
+        let mut before = None;
         for number in 0..last.div_ceil(order.batches()) {
             let batches = order.batches().min(last - number * order.batches());
-            parts.push(epoch(number, batches)?);
-            let is_whole = batches == order.batches();
-            parts.extend(evaluation.clone().filter(|_| is_whole));
+            // A step's calls are those of its rate.
+            let like = (batches, counter.rates(number, &order));
+            match parts.last_mut().filter(|_| before == Some(like)) {
+                Some((n, _)) => *n += 1,
+                None => parts.push((1, epoch(number, batches)?)),
+            }
+            before = Some(like);
         }
-        let whole = Part::of(parts.into_iter().map(|part| (1, part)));
+        let tried = last / order.batches();
+        parts.extend(evaluation.clone().map(|part| (tried, part)));
+        let whole = Part::of(parts);
         let calls: Vec<&[Call]> = portions.calls().collect();
         let setup = setup(&counter, options, (sizes, whole.portions), &calls)?;
         Ok(TrainCost {
@@ -169,6 +176,15 @@ impl Counter<'_> {
         let portions = portions.calls().enumerate();
         let parts = portions.map(|(at, calls)| count(calls, if at == last { then } else { &[] }));
         Ok(Part::of(parts.collect::<Result<Vec<_>, Error>>()?))
+    }
+
+    /// The rates of an epoch's whole mini-batches and of its last, smaller one, as bits.
+    fn rates(&self, epoch: usize, order: &Order) -> [u64; 2] {
+        let Training {
+            optimiser, fixed, ..
+        } = &self.training;
+        let sizes = [order.batch, (order.items % order.batch).max(1)];
+        sizes.map(|n| optimiser.rate(*fixed, epoch, n).to_bits())
     }
 
     /// The first mini-batches of an epoch.
