@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import importlib.util
 import json
-import math
 import os
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -22,6 +21,7 @@ from . import speeds
 from ._tacit import Compiled, TacitError
 from .alike import grouped
 from .data import label_list
+from .decoding import decoded, numbered
 from .errors import CompileError, of_kind
 from .given import array
 from .inputs import Given, floats, rows
@@ -92,7 +92,7 @@ class Model:
 
     def decode(self, output: bytes, n: int) -> dict[str, np.ndarray]:
         """The outputs of `n` items, by their names, from the bytes of the extension module."""
-        return decoded(self.plan["outputs"], output, n)
+        return decoded(self.plan["outputs"], np.frombuffer(output, "<f4").reshape(n, -1))
 
     def reference(self, x: Given) -> np.ndarray | dict[str, np.ndarray]:
         """What a run reveals of the outputs, from those in clear-text float32, for comparison.
@@ -231,43 +231,6 @@ class Model:
 def one_of(outputs: dict[str, Any]) -> Any:
     """The only one of several things by their names, or all of them."""
     return next(iter(outputs.values())) if len(outputs) == 1 else outputs
-
-
-def class_names(output: dict[str, Any]) -> np.ndarray | None:
-    """What the classes of an output are called, from class 0 on; None where they are numbers."""
-    if output["classes"] is None:
-        return None
-    [names] = output["classes"].values()
-    return np.asarray(names)
-
-
-def decoded(outputs: Sequence[dict[str, Any]], numbers: bytes, n: int) -> dict[str, np.ndarray]:
-    """The arrays of `n` items, by the names of a plan's outputs, from their float32 bytes."""
-    rows = np.frombuffer(numbers, "<f4").reshape(n, -1)
-    ends = np.cumsum([math.prod(each["shape"]) for each in outputs])
-    parts = zip(outputs, np.split(rows, ends[:-1], axis=1), strict=True)
-    shaped = ((each, named(each, part.reshape(n, *each["shape"]))) for each, part in parts)
-    return {each["name"]: np.moveaxis(array, 0, each["batch"]) for each, array in shaped}
-
-
-def named(output: dict[str, Any], numbers: np.ndarray) -> np.ndarray:
-    """The names of classes in place of their numbers, where an output has any."""
-    names = class_names(output)
-    return numbers.copy() if names is None else names[numbers.astype(np.int64)]
-
-
-def numbered(output: dict[str, Any], classes: np.ndarray) -> np.ndarray:
-    """The numbers of classes in place of their names, where an output has any."""
-    names = class_names(output)
-    if names is None:
-        return classes
-    numbers = {name: number for number, name in enumerate(names.tolist())}
-    unknown = [name for name in classes.ravel().tolist() if name not in numbers]
-    if unknown:
-        known = ", ".join(map(str, names))
-        raise TacitError(f"the model has no class {unknown[0]!r}; it has {known}")
-    found = [numbers[name] for name in classes.ravel().tolist()]
-    return np.asarray(found, dtype=np.int64).reshape(classes.shape)
 
 
 def compile(

@@ -8,9 +8,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from . import _tacit
 from .answers import Outputs, readings
-from .model import decoded
+from .decoding import decoded
 from .notebook import Progress, shown
 from .report import Report
 from .session import Result
@@ -81,5 +83,5 @@ def learned(report: str, outputs: str, numbers: bytes | None) -> Result:
     found, plan = Report(json.loads(report)), json.loads(outputs)
     if numbers is None:
         return Result({}, found)
-    arrays = decoded(plan, numbers, found.images)
+    arrays = decoded(plan, np.frombuffer(numbers, "<f4").reshape(found.images, -1))
     return Result(Outputs(arrays, readings(plan, found.reveal)), found)

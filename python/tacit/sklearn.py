@@ -17,10 +17,11 @@ from typing import Any, cast
 import numpy as np
 
 from ._tacit import TacitError
+from .decoding import class_names
 from .errors import CompileError, InputError, MissingPackageError
 from .given import columns, is_frame, series
 from .inputs import used_inputs
-from .model import Model, class_names, compile
+from .model import Model, compile
 from .report import Report
 from .session import Result, Session, local
 from .texts import are_texts

@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from ..answers import Outputs, readings
+from ..decoding import decoded
 from ..errors import ServiceError
 from ..inputs import Given, rows
-from ..model import named
 from .service import Sharing, make_sharing
 
 SAME = (
@@ -81,13 +81,8 @@ class Agreed:
         sizes = [math.prod(each["shape"]) for each in outputs]
         if numbers.shape[1] != sum(sizes):
             raise ServiceError("the answers have another size than the parties describe")
-        found: dict[str, np.ndarray] = {}
-        parts = np.split(numbers, np.cumsum(sizes)[:-1], axis=1)
         try:
-            for each, part in zip(outputs, parts, strict=True):
-                shaped = named(each, part.reshape(len(numbers), *each["shape"]))
-                found[each["name"]] = np.moveaxis(shaped, 0, each["batch"])
-            return Outputs(found, readings(outputs, self.told["reveal"]))
+            return Outputs(decoded(outputs, numbers), readings(outputs, self.told["reveal"]))
         except (ValueError, LookupError, TypeError, AttributeError):
             told = "the answers are not the outputs that the parties describe"
             raise ServiceError(told) from None
