@@ -192,7 +192,10 @@ def party(args: argparse.Namespace) -> None:
         return
     result, path = learned(*ended[:3]), ended[3]
     if result.outputs:
-        out.print(result.table(), result.summary(), sep="\n")
+        # What is no terminal may be a log, which others read.
+        if out.is_terminal:
+            out.print(result.table())
+        out.print(result.summary())
         if path is not None:
             out.print(f"all answers are in {path}", markup=False, soft_wrap=True)
         out.print()
