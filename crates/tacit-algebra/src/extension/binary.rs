@@ -147,9 +147,9 @@ impl Extension for Binary {
     type Weights = Weights;
     const ZERO: Self = Binary(0);
     const ONE: Self = Binary(1);
-    const PORTION: usize = 1 << 19;
+    const SEGMENT: usize = 1 << 19;
     /// The sums of errors stay small: there are 2^64 points.
-    const PORTIONS: usize = usize::MAX;
+    const SEGMENTS: usize = usize::MAX;
     const CUBE: bool = true;
 
     fn add(self, o: Self) -> Self {

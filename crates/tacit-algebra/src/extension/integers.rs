@@ -182,9 +182,9 @@ impl Extension for Integer {
     type Weights = Vec<u64>;
     const ZERO: Self = Integer([0; 2]);
     const ONE: Self = Integer([1; 2]);
-    const PORTION: usize = 1 << 15;
+    const SEGMENT: usize = 1 << 15;
     /// The sums of errors stay small: there are 2^60 points.
-    const PORTIONS: usize = usize::MAX;
+    const SEGMENTS: usize = usize::MAX;
 
     fn add(self, o: Self) -> Self {
         Integer::by_primes(|p| once(self.0[p] + o.0[p], p))
@@ -201,8 +201,8 @@ impl Extension for Integer {
     fn radix(n: usize) -> usize {
         if n > SHORT { 8 } else { 4 }
     }
-    /// Parts that a portion is cut into after its first fold: 4, so that a long vector is folded from few parts; a
-    /// portion's are most of a proof's products.
+    /// Parts that a segment is cut into after its first fold: 4, so that a long vector is folded from few parts; a
+    /// segment's are most of a proof's products.
     fn inner_radix(_n: usize) -> usize {
         4
     }
@@ -355,7 +355,7 @@ fn joined<T: Clone>(
 
 /// Vectors of elements of the base up to so many are folded from few parts: fewer bytes.
 const SMALL: usize = 1 << 10;
-/// Vectors of elements up to so many: as many hops and bytes as if portions were folded from 8 parts.
+/// Vectors of elements up to so many: as many hops and bytes as if segments were folded from 8 parts.
 const SHORT: usize = 1 << 8;
 
 /// A uniform residue: 61 bits, again where they are none.

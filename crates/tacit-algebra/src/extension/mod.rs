@@ -36,11 +36,11 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     const ZERO: Self;
     /// The neutral element of multiplication.
     const ONE: Self;
-    /// The most elements of the base that a portion of a proof's vectors has.
-    const PORTION: usize = 64_512;
-    /// How many portions of one proof may be folded at the same points. More portions take more folds,
+    /// The most elements of the base that a segment of a proof's vectors has.
+    const SEGMENT: usize = 64_512;
+    /// How many segments of one proof may be folded at the same points. More segments take more folds,
     /// whose errors add up.
-    const PORTIONS: usize = 1;
+    const SEGMENTS: usize = 1;
     /// Whether the parts of the first fold are the corners of a [`cube`], as many as a power of two; else they are
     /// coefficients of a polynomial.
     const CUBE: bool = false;
@@ -56,7 +56,7 @@ pub trait Extension: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'static 
     fn base_radix(n: usize) -> usize;
     /// How many parts a vector of `n` elements is cut into for a fold.
     fn radix(n: usize) -> usize;
-    /// How many parts a portion of `n` elements is cut into after its first fold.
+    /// How many parts a segment of `n` elements is cut into after its first fold.
     fn inner_radix(n: usize) -> usize {
         Self::radix(n)
     }

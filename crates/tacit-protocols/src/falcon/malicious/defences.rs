@@ -6,8 +6,8 @@
 pub(super) enum Defence {
     /// The products' claim joins a proof under a coin that the prover learns after the first fold.
     Join,
-    /// Every portion of a proof has coins of its own in theta.
-    PortionCoins,
+    /// Every segment of a proof has coins of its own in theta.
+    SegmentCoins,
     /// Every variable of a cube has a coin of its own.
     CubeCoins,
     /// Every output of a linear layer has coins of its own.

@@ -7,7 +7,7 @@ use tacit_algebra::extension::{Extension, cube};
 use super::defences::{Defence, Defences};
 use super::gates::Terms;
 use super::joins::{Joins, dealt, line};
-use super::proof_portions::Shape;
+use super::proof_segments::Shape;
 use crate::call::RADICES;
 
 /// What the parts of the vectors are.
@@ -19,7 +19,7 @@ enum Parts {
     Cube { claims: usize },
 }
 
-/// A fold into `radix` parts of `len` elements; in the second one the last portion's, those of the
+/// A fold into `radix` parts of `len` elements; in the second one the last segment's, those of the
 /// others being as many as they need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fold {
@@ -203,7 +203,7 @@ pub(super) fn schedule<K: Extension>(
         n += shape.len;
         let inner = Fold::of(n, K::inner_radix(n));
         folds.push(inner);
-        n = (shape.portions - 1) * shape.len.div_ceil(inner.radix) + inner.len;
+        n = (shape.segments - 1) * shape.len.div_ceil(inner.radix) + inner.len;
     }
     while n > 1 {
         let fold = Fold::of(n, K::radix(n));

@@ -11,7 +11,7 @@
 //! | file | what |
 //! |---|---|
 //! | `gates.rs`, `products.rs`, `cut.rs` | what is recorded of products: element by element, of matrices, of long ones |
-//! | `proof_portions.rs` | the gates of a proof, a portion at a time |
+//! | `proof_segments.rs` | the gates of a proof, a segment at a time |
 //! | `joins.rs` | how matrix products join a proof |
 //! | `proof.rs`, `fold.rs`, `counted.rs` | one inner-product proof, its folds; one of which only messages are counted |
 //! | `defences.rs` | the defences by name, for the tests that leave one out |
@@ -40,7 +40,7 @@ mod joins;
 mod open;
 mod products;
 mod proof;
-mod proof_portions;
+mod proof_segments;
 pub(super) mod sign;
 mod times;
 mod truncate;

@@ -12,7 +12,7 @@
 //! point that it learns afterwards `u`, `v` and the claim are evaluated. When one element is left
 //! the verifiers tell each other what they have.
 //!
-//! Two choices: theta is a product of coins of the block and the column (`proof_portions.rs`), so
+//! Two choices: theta is a product of coins of the block and the column (`proof_segments.rs`), so
 //! that the first fold works on elements of the base; and the random entries that hide the last `u`
 //! and `v` are `(u*, 0)` and `(0, v*)`, for which nothing need be dealt. A prover that dealt `u* v*`
 //! after it learnt theta could add to it whatever its messages are off by.
@@ -43,7 +43,7 @@ use super::fold::{Fold, schedule};
 use super::gates::{ProofRole, Terms};
 use super::joins::{Join, Joins, lambdas};
 use super::products::Linear;
-use super::proof_portions::{Folded, Span, Theta, add};
+use super::proof_segments::{Folded, Span, Theta, add};
 
 /// What a proof is about.
 pub(super) struct Statement<K: Extension> {
@@ -94,9 +94,9 @@ enum Gated<K: Extension> {
     Nothing,
     /// The gates' vectors over the base, before the first fold.
     Blocks(Theta<K>),
-    /// The gates' vectors before the second fold; the prover, once it has dealt that, may have each portion of `u` and
+    /// The gates' vectors before the second fold; the prover, once it has dealt that, may have each segment of `u` and
     /// `v` written out.
-    Portions(Folded<K>, Vec<[Vec<K>; 2]>),
+    Segments(Folded<K>, Vec<[Vec<K>; 2]>),
 }
 
 /// One party's end of a proof.
@@ -168,19 +168,19 @@ impl<K: Extension> Proof<K> {
         span.expect("theta is drawn for gates")
     }
 
-    /// A portion of `u` at the first point; the last one has what follows.
-    fn portion_of_u(&self, folded: &Folded<K>, portion: usize) -> Vec<K> {
-        let mut u = folded.u(self.span(), self.role, portion);
-        if portion + 1 == self.span().shape.portions {
+    /// A segment of `u` at the first point; the last one has what follows.
+    fn segment_of_u(&self, folded: &Folded<K>, segment: usize) -> Vec<K> {
+        let mut u = folded.u(self.span(), self.role, segment);
+        if segment + 1 == self.span().shape.segments {
             u.extend_from_slice(&self.u);
         }
         u
     }
 
-    /// A portion of `v` at the first point; the last one has the entries that follow the gates'.
-    fn portion_of_v(&self, folded: &Folded<K>, portion: usize) -> Vec<K> {
-        let mut v = folded.v(self.span(), self.role, portion);
-        if portion + 1 == self.span().shape.portions {
+    /// A segment of `v` at the first point; the last one has the entries that follow the gates'.
+    fn segment_of_v(&self, folded: &Folded<K>, segment: usize) -> Vec<K> {
+        let mut v = folded.v(self.span(), self.role, segment);
+        if segment + 1 == self.span().shape.segments {
             v.extend_from_slice(&self.v);
         }
         v
@@ -193,18 +193,18 @@ impl<K: Extension> Proof<K> {
             Gated::Nothing if !self.joins.is_empty() => vec![K::ZERO],
             Gated::Nothing => K::line_products(&self.u, &self.v, fold.radix, fold.len),
             Gated::Blocks(theta) => theta.products(self.span()),
-            Gated::Portions(folded, _) => {
+            Gated::Segments(folded, _) => {
                 let mut sums = vec![K::ZERO; 2 * fold.radix - 1];
-                let of = |portion| {
-                    let u = self.portion_of_u(folded, portion);
-                    let v = self.portion_of_v(folded, portion);
+                let of = |segment| {
+                    let u = self.segment_of_u(folded, segment);
+                    let v = self.segment_of_v(folded, segment);
                     let len = u.len().div_ceil(fold.radix);
                     add(&mut sums, &K::line_products(&u, &v, fold.radix, len));
                     // Elements of the others take many times the room.
-                    (K::PORTIONS > 1).then_some([u, v])
+                    (K::SEGMENTS > 1).then_some([u, v])
                 };
-                let all = (0..self.span().shape.portions).filter_map(of).collect();
-                if let Gated::Portions(_, written) = &mut self.gated {
+                let all = (0..self.span().shape.segments).filter_map(of).collect();
+                if let Gated::Segments(_, written) = &mut self.gated {
                     *written = all;
                 }
                 sums
@@ -212,21 +212,21 @@ impl<K: Extension> Proof<K> {
         }
     }
 
-    /// The vectors at the second point, a portion after the other.
+    /// The vectors at the second point, a segment after the other.
     fn write_out(&mut self, fold: Fold, folded: &Folded<K>, written: Vec<[Vec<K>; 2]>, point: K) {
         let shape = self.span().shape;
-        let all = (shape.portions - 1) * shape.len.div_ceil(fold.radix) + fold.len;
+        let all = (shape.segments - 1) * shape.len.div_ceil(fold.radix) + fold.len;
         let room = |known: bool| Vec::with_capacity(if known { all } else { 0 });
         let (mut u, mut v) = (room(self.knows_u()), room(self.knows_v()));
         let mut written = written.into_iter();
-        for portion in 0..shape.portions {
+        for segment in 0..shape.segments {
             let [part_of_u, part_of_v] = written.next().map_or([None, None], |both| both.map(Some));
             if self.knows_u() {
-                let part = part_of_u.unwrap_or_else(|| self.portion_of_u(folded, portion));
+                let part = part_of_u.unwrap_or_else(|| self.segment_of_u(folded, segment));
                 u.extend(K::fold(&part, part.len().div_ceil(fold.radix), point));
             }
             if self.knows_v() {
-                let part = part_of_v.unwrap_or_else(|| self.portion_of_v(folded, portion));
+                let part = part_of_v.unwrap_or_else(|| self.segment_of_v(folded, segment));
                 let len = part.len().div_ceil(fold.radix);
                 v.extend(K::fold_reversed(&part, len, fold.radix, point));
             }
@@ -345,11 +345,11 @@ impl<K: Extension> Run for Proof<K> {
         match std::mem::replace(&mut self.gated, Gated::Nothing) {
             Gated::Blocks(theta) => {
                 let folded = Folded::new(theta, fold.factors(&point));
-                self.gated = Gated::Portions(folded, Vec::new());
+                self.gated = Gated::Segments(folded, Vec::new());
                 self.hide();
             }
             Gated::Nothing if cut => self.hide(),
-            Gated::Portions(folded, written) => self.write_out(fold, &folded, written, point[0]),
+            Gated::Segments(folded, written) => self.write_out(fold, &folded, written, point[0]),
             Gated::Nothing => {
                 self.u = match self.knows_u() {
                     true => K::fold(&self.u, fold.len, point[0]),

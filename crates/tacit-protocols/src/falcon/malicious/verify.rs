@@ -29,7 +29,7 @@ use super::gates::{Gates, Pending, ProofRole, Terms, Verified};
 use super::open::DIGEST;
 use super::products::{Compress, Linear, Product, count};
 use super::proof::{Proof, Run, Statement};
-use super::proof_portions::Span;
+use super::proof_segments::Span;
 use super::{Checks, LIMIT};
 use crate::Error;
 use crate::message::{Message, Packed};

@@ -8,7 +8,7 @@ use super::super::Checks;
 use super::super::defences::Defence;
 use super::super::gates::{Gates, Pending, Terms, Verified};
 use super::super::products::Product;
-use super::super::proof_portions::portion;
+use super::super::proof_segments::segment;
 use super::spoil::Spoil;
 use crate::Error;
 use crate::bilinear::Bilinear;
@@ -105,8 +105,8 @@ pub(super) const ALL: [Workload; 11] = [
         ..NOTHING
     },
     Workload {
-        name: "several portions",
-        bits: portion::<Binary>(Terms::Both) + 100,
+        name: "several segments",
+        bits: segment::<Binary>(Terms::Both) + 100,
         ..NOTHING
     },
     Workload {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::gates::Gates;
 use super::super::products::{Compress, Product};
-use super::super::proof_portions::{Shape, portion};
+use super::super::proof_segments::{Shape, segment};
 use super::*;
 use crate::bilinear::Bilinear;
 use crate::call::RADICES;
@@ -111,10 +111,10 @@ fn check<K: Extension>(
 ) {
     let mut prg = Prg::new([1; 16]);
     let sizes = |terms| {
-        // Of several portions, the last one being shorter.
-        let portions = [portion::<K>(terms) + 100, 2 * portion::<K>(terms) + 1];
-        let portions = portions.into_iter().filter(|_| K::PORTIONS > 1);
-        let few = [1, 2, 7, 64, 65, 130, 5000].into_iter().chain(portions);
+        // Of several segments, the last one being shorter.
+        let segments = [segment::<K>(terms) + 100, 2 * segment::<K>(terms) + 1];
+        let segments = segments.into_iter().filter(|_| K::SEGMENTS > 1);
+        let few = [1, 2, 7, 64, 65, 130, 5000].into_iter().chain(segments);
         few.map(move |n| (terms, n))
     };
     for (terms, n) in [Terms::Both, Terms::One].into_iter().flat_map(sizes) {
@@ -196,7 +196,7 @@ fn proofs_about_bits() {
     check::<Binary>(|prg, n| prg.bits(n), |a, b| a.xor(b), one_at);
 }
 
-/// Two messages that are wrong at the same column of two portions, or of two blocks: under the same coins their
+/// Two messages that are wrong at the same column of two segments, or of two blocks: under the same coins their
 /// errors would add up to nothing.
 #[test]
 fn errors_of_bits_do_not_cancel() {
@@ -217,16 +217,16 @@ fn errors_of_bits_do_not_cancel() {
         assert_eq!(bare, [Some(true); 2], "{coins:?}: {at:?} of {n}: blind");
     }
     for terms in [Terms::Both, Terms::One] {
-        let portion = portion::<Binary>(terms);
-        for portions in [[0, 1], [1, 2], [0, 2]] {
-            let at = portions.map(|at| at * portion + 77);
-            check(terms, 3 * portion, at, Defence::PortionCoins);
+        let segment = segment::<Binary>(terms);
+        for segments in [[0, 1], [1, 2], [0, 2]] {
+            let at = segments.map(|at| at * segment + 77);
+            check(terms, 3 * segment, at, Defence::SegmentCoins);
         }
         // Blocks whose numbers have as many ones are alike at a point whose coins are all the same.
         for blocks in [[1, 2], [2, 4], [3, 5]] {
-            let len = portion / Shape::of::<Binary>(terms, portion).blocks;
+            let len = segment / Shape::of::<Binary>(terms, segment).blocks;
             let at = blocks.map(|at| at * len + 77);
-            check(terms, portion, at, Defence::CubeCoins);
+            check(terms, segment, at, Defence::CubeCoins);
         }
     }
 }
@@ -301,7 +301,7 @@ fn proofs_about_integers() {
             }
         }
     }
-    for n in [1, 2, 64, 65, 5000, portion::<Integer>(Terms::Both) + 100] {
+    for n in [1, 2, 64, 65, 5000, segment::<Integer>(Terms::Both) + 100] {
         check::<u8>(n);
         check::<u64>(n);
     }
@@ -400,18 +400,18 @@ fn the_error_is_below_two_to_the_minus_40() {
     }
     let tower = (48.4f64).exp2() - 1.0;
     let sizes = |terms| {
-        let most = portion::<Galois<u64>>(terms);
+        let most = segment::<Galois<u64>>(terms);
         [1, 2, 100, 5000, most - 1, most].map(|gates| (terms, gates))
     };
     for terms in [Terms::Both, Terms::One] {
-        for portions in [2, 3, 100, 1 << 20, 1 << 40] {
-            let sum = degrees::<Binary>(terms, portions * portion::<Binary>(terms), 0);
-            assert!(sum / (64f64).exp2() < (-54f64).exp2(), "{portions}: {sum}");
-            let most = portions * portion::<Integer>(terms);
+        for segments in [2, 3, 100, 1 << 20, 1 << 40] {
+            let sum = degrees::<Binary>(terms, segments * segment::<Binary>(terms), 0);
+            assert!(sum / (64f64).exp2() < (-54f64).exp2(), "{segments}: {sum}");
+            let most = segments * segment::<Integer>(terms);
             let sum = degrees::<Integer>(terms, most, 0);
             assert!(
                 sum / ((60f64).exp2() - 1.0) < (-50f64).exp2(),
-                "{portions}: {sum}"
+                "{segments}: {sum}"
             );
         }
     }

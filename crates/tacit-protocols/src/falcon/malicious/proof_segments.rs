@@ -1,7 +1,7 @@
-//! The gates of a proof, portion by portion (docs/spec/falcon.md, section 8.3): as they were recorded
+//! The gates of a proof, segment by segment (docs/spec/falcon.md, section 8.3): as they were recorded
 //! until the second fold, since elements of the extension take many times the room.
 //!
-//! Every portion is folded by itself, at the points of the whole proof, and is written out in elements when it is
+//! Every segment is folded by itself, at the points of the whole proof, and is written out in elements when it is
 //! needed, so that what is in use stays in the processor's cache. Of bits and integers, whose elements are
 //! short, the prover keeps what it has dealt the second fold of until it folds it.
 
@@ -14,15 +14,15 @@ use tacit_algebra::extension::{Extension, cube};
 use super::defences::{Defence, Defences};
 use super::gates::{Gates, ProofRole, Terms};
 
-/// The most gates of a portion: with what is made of it, it fits a cache.
-pub(super) const fn portion<K: Extension>(terms: Terms) -> usize {
-    K::PORTION / terms.entries()
+/// The most gates of a segment: with what is made of it, it fits a cache.
+pub(super) const fn segment<K: Extension>(terms: Terms) -> usize {
+    K::SEGMENT / terms.entries()
 }
 
-/// How the gates of a proof are laid out: portions of as many blocks of `len` each.
+/// How the gates of a proof are laid out: segments of as many blocks of `len` each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    pub portions: usize,
+    pub segments: usize,
     pub blocks: usize,
     pub len: usize,
 }
@@ -30,16 +30,16 @@ pub(super) struct Shape {
 impl Shape {
     /// The layout of so many gates, at least one.
     pub fn of<K: Extension>(terms: Terms, gates: usize) -> Self {
-        let each = gates.div_ceil(gates.div_ceil(portion::<K>(terms)));
+        let each = gates.div_ceil(gates.div_ceil(segment::<K>(terms)));
         let [blocks, len] = K::blocks(each, terms.entries());
         Shape {
-            portions: gates.div_ceil(blocks * len),
+            segments: gates.div_ceil(blocks * len),
             blocks,
             len,
         }
     }
 
-    /// Gates of a portion.
+    /// Gates of a segment.
     fn gates(self) -> usize {
         self.blocks * self.len
     }
@@ -57,7 +57,7 @@ impl<K: Extension> Span<K> {
     /// All that were recorded, of the same terms, for as few proofs as there may be.
     pub fn all(terms: Terms, recorded: Vec<Gates<K::Base>>) -> Vec<Self> {
         let n: usize = recorded.iter().map(|g| K::base_len(&g.left)).sum();
-        let most = portion::<K>(terms).saturating_mul(K::PORTIONS);
+        let most = segment::<K>(terms).saturating_mul(K::SEGMENTS);
         let recorded = Rc::new(recorded);
         let span = |start: usize| {
             let range = start..n.min(start.saturating_add(most));
@@ -76,11 +76,11 @@ impl<K: Extension> Span<K> {
         self.range.len()
     }
 
-    /// One of a portion's vectors, zeros at its end.
-    fn part(&self, portion: usize, pick: impl Fn(&Gates<K::Base>) -> &K::Base) -> K::Base {
+    /// One of a segment's vectors, zeros at its end.
+    fn part(&self, segment: usize, pick: impl Fn(&Gates<K::Base>) -> &K::Base) -> K::Base {
         let all: Vec<_> = self.recorded.iter().map(pick).collect();
         let each = self.shape.gates();
-        let start = self.range.start + portion * each;
+        let start = self.range.start + segment * each;
         let end = self.range.end.min(start + each);
         let part = K::base_gather(&all, start..end);
         match end - start == each {
@@ -89,20 +89,20 @@ impl<K: Extension> Span<K> {
         }
     }
 
-    /// A portion of `u` over the base, without theta.
-    fn u(&self, role: ProofRole, portion: usize) -> Vec<K::Base> {
-        let first = self.part(portion, |gates| role.other_component(&gates.x));
-        let second = || self.part(portion, |gates| role.other_component(gates.second()[0]));
+    /// A segment of `u` over the base, without theta.
+    fn u(&self, role: ProofRole, segment: usize) -> Vec<K::Base> {
+        let first = self.part(segment, |gates| role.other_component(&gates.x));
+        let second = || self.part(segment, |gates| role.other_component(gates.second()[0]));
         match self.terms {
             Terms::Both => vec![first, second()],
             Terms::One => vec![first],
         }
     }
 
-    /// A portion of `v` over the base.
-    fn v(&self, role: ProofRole, portion: usize) -> Vec<K::Base> {
-        let first = self.part(portion, |gates| role.component(&gates.y));
-        let second = || self.part(portion, |gates| role.component(gates.second()[1]));
+    /// A segment of `v` over the base.
+    fn v(&self, role: ProofRole, segment: usize) -> Vec<K::Base> {
+        let first = self.part(segment, |gates| role.component(&gates.y));
+        let second = || self.part(segment, |gates| role.component(gates.second()[1]));
         match self.terms {
             Terms::Both => vec![first, second()],
             Terms::One => vec![first],
@@ -111,10 +111,10 @@ impl<K: Extension> Span<K> {
 }
 
 /// The coins of the first fold: theta of a column of block `q` is the product of the block's and the column's;
-/// every portion has columns of its own. The blocks of a cube, about each of which there is a claim, need none.
+/// every segment has columns of its own. The blocks of a cube, about each of which there is a claim, need none.
 pub(super) struct Theta<K: Extension> {
     blocks: Vec<K>,
-    /// The coins of the columns, of each portion.
+    /// The coins of the columns, of each segment.
     columns: Vec<K::Weights>,
 }
 
@@ -125,8 +125,8 @@ impl<K: Extension> Theta<K> {
             false => K::points(coins, shape.blocks),
         };
         let mut columns = vec![K::weights(coins, shape.len)];
-        for _ in 1..shape.portions {
-            columns.push(match defences.stand(Defence::PortionCoins) {
+        for _ in 1..shape.segments {
+            columns.push(match defences.stand(Defence::SegmentCoins) {
                 true => K::weights(coins, shape.len),
                 false => columns[0].clone(),
             });
@@ -137,8 +137,8 @@ impl<K: Extension> Theta<K> {
     /// A verifier's share of the claim about all gates; of a cube, of the claims about each block.
     pub fn claims(&self, span: &Span<K>, role: ProofRole) -> Vec<K> {
         let mut sums = vec![K::ZERO; self.blocks.len()];
-        for (portion, columns) in self.columns.iter().enumerate() {
-            let claimed = span.part(portion, |gates| match role {
+        for (segment, columns) in self.columns.iter().enumerate() {
+            let claimed = span.part(segment, |gates| match role {
                 ProofRole::Left => &gates.left,
                 _ => &gates.right,
             });
@@ -152,21 +152,21 @@ impl<K: Extension> Theta<K> {
     }
 
     /// The coefficients of the inner product of the parts of a line, or what it is at all places of a cube, summed over
-    /// the portions.
+    /// the segments.
     pub fn products(&self, span: &Span<K>) -> Vec<K> {
         let blocks = self.blocks.len();
-        let of = |(portion, columns)| {
+        let of = |(segment, columns)| {
             let (u, v) = (
-                span.u(ProofRole::Prover, portion),
-                span.v(ProofRole::Prover, portion),
+                span.u(ProofRole::Prover, segment),
+                span.v(ProofRole::Prover, segment),
             );
             match K::CUBE {
                 true => K::cube_products(columns, blocks, &u, &v),
                 false => K::block_products(columns, blocks, &u, &v),
             }
         };
-        let portions = self.columns.iter().enumerate().map(of);
-        let mut sums = portions.reduce(added).expect("there is a portion");
+        let segments = self.columns.iter().enumerate().map(of);
+        let mut sums = segments.reduce(added).expect("there is a segment");
         if K::CUBE {
             return sums;
         }
@@ -206,16 +206,16 @@ impl<K: Extension> Folded<K> {
         Folded { theta, u, v }
     }
 
-    /// A portion of `u`.
-    pub fn u(&self, span: &Span<K>, role: ProofRole, portion: usize) -> Vec<K> {
+    /// A segment of `u`.
+    pub fn u(&self, span: &Span<K>, role: ProofRole, segment: usize) -> Vec<K> {
         let theta = &self.theta;
-        let mut u = K::combine_blocks(&self.u, theta.blocks.len(), &span.u(role, portion));
-        K::weigh(&mut u, &theta.columns[portion]);
+        let mut u = K::combine_blocks(&self.u, theta.blocks.len(), &span.u(role, segment));
+        K::weigh(&mut u, &theta.columns[segment]);
         u
     }
 
-    /// A portion of `v`.
-    pub fn v(&self, span: &Span<K>, role: ProofRole, portion: usize) -> Vec<K> {
-        K::combine_blocks(&self.v, self.theta.blocks.len(), &span.v(role, portion))
+    /// A segment of `v`.
+    pub fn v(&self, span: &Span<K>, role: ProofRole, segment: usize) -> Vec<K> {
+        K::combine_blocks(&self.v, self.theta.blocks.len(), &span.v(role, segment))
     }
 }
