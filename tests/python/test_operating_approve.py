@@ -212,7 +212,7 @@ def test_a_file_of_approvals_that_cannot_be_read(homes, offer, capsys):
 def test_names_of_an_owner_do_nothing_to_what_is_shown(monkeypatch, tmp_path, capsys):
     """A name could turn a line, or make another one, and so hide what is to be approved."""
     layer = {"name": "fc\u202e\u2028  digest 00\u2066x\u200b\x1b[2J\n\x9b", "op": "Gemm"}
-    plan = {"ring_bits": 64, "fraction_bits": 12, "layers": []}
+    plan = {"modulus": 64, "fraction_bits": 12, "layers": []}
     same = dict.fromkeys(("protocol", "security", "reveal", "digest", "commitment"), "a\u2067b")
     offer = {"name": "m", "version": "1", "owner": 0, **same}
     now, before = {**offer, "plan": {**plan, "layers": [layer]}}, {**offer, "plan": plan}

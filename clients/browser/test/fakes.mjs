@@ -18,7 +18,7 @@ export function described(party, scheme = { kind: "replicated", bits: 64 }) {
     inputs: [{ name: "x", datatype: "FP32", shape: [-1, 4] }],
     outputs: [{ name: "y", datatype: "FP32", shape: [-1, 4] }],
     input_fraction: FRACTION, output_fraction: FRACTION,
-    plan: { ring_bits: 64, inputs: [input], outputs: [output], opening: { reveal: "logits", scores: [] } },
+    plan: { modulus: 64, inputs: [input], outputs: [output], opening: { reveal: "logits", scores: [] } },
   };
 }
 

@@ -27,7 +27,7 @@ pub struct Described {
 #[derive(Clone, Debug, Deserialize)]
 struct PlanDescription {
     /// Bits of a number, in a ring or a field.
-    #[serde(rename = "ring_bits")]
+    #[serde(rename = "modulus")]
     element_bits: u32,
     inputs: Vec<Input>,
     outputs: Vec<Output>,

@@ -20,7 +20,7 @@ from ..errors import FileError
 from .files import replace
 
 OF_MODEL = ("protocol", "security", "reveal", "owner", "digest", "commitment")
-OF_PLAN = ("ring_bits", "fraction_bits", "compare_bits", "order", "functions", "public_model")
+OF_PLAN = ("modulus", "fraction_bits", "compare_bits", "order", "functions", "public_model")
 MOST_SHOWN = 40
 """Layers that differ of which each is shown; the JSON has all."""
 
@@ -122,7 +122,7 @@ class Offered:
         yield f"{offer['name']} version {offer['version']}, offered by party {offer['owner']}"
         for key in ("protocol", "security", "reveal"):
             yield f"  {key:<12} {offer[key]}"
-        yield f"  numbers      {plan['ring_bits']} bits, {plan['fraction_bits']} of the fraction"
+        yield f"  numbers      {plan['modulus']} bits, {plan['fraction_bits']} of the fraction"
         yield f"  layers       {len(plan['layers'])}"
         yield f"  digest       {offer['digest']}"
         yield f"  commitment   {offer['commitment']}"

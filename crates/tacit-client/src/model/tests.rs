@@ -13,7 +13,7 @@ fn described() -> Value {
         "name": "m", "parties": 3, "scheme": {"kind": "holders", "bits": 64}, "max_items": 2,
         "input_fraction": 4, "output_fraction": 3,
         "plan": {
-            "ring_bits": 64, "layers": "of no interest here",
+            "modulus": 64, "layers": "of no interest here",
             "inputs": [input("x", json!([2, 1]), json!("numbers"), 64),
                        input("n", json!([1]), json!("integers"), 160),
                        input("t", json!([1]), json!("truths"), 16)],
@@ -180,7 +180,7 @@ fn descriptions_that_make_no_sense_are_refused() {
         ("/output_fraction", json!(63)),
         ("/output_fraction", Value::Null),
         ("/scheme", json!({"kind": "holders", "bits": 63})),
-        ("/plan/ring_bits", json!(32)),
+        ("/plan/modulus", json!(32)),
         ("/plan/inputs/0/shape", huge.clone()),
         ("/plan/inputs/0/kind", json!({"tokens": {"classes": 5}})),
         ("/plan/inputs/0/ranked", json!(true)),

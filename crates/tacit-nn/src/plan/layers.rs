@@ -14,7 +14,6 @@ use crate::graph::{ConvGeometry, Matrices, Output, Pool, ValueId, Whole, len};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// The modulus that the plan's numbers are computed by.
-    #[serde(rename = "ring_bits")]
     pub modulus: Modulus,
     /// Fraction bits of every value; where every tensor has its own, of the result.
     pub fraction_bits: u32,
