@@ -109,8 +109,14 @@ class Service:
     def submit(self, client: str, request: bytes, items: int, share: bytes) -> str | None:
         """Takes a request of a client, or says why not, as JSON."""
 
+    def decline(self, request: bytes, code: str) -> None:
+        """Notes why a request is not taken here, for the other parties to hear."""
+
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
         """Waits so long for `("answered", share)` or `("refused", JSON)`."""
+
+    def times(self, request: bytes) -> tuple[float, float] | None:
+        """Seconds that an answered request waited for its batch, and that its batch took."""
 
     def forget(self, request: bytes) -> bool:
         """Frees the place of a request that has not begun; whether it had not."""
@@ -176,6 +182,9 @@ def write_output(path: str, content: bytes) -> None:
 
 def log(level: str) -> None:
     """Writes a log to stderr from now on: `off`, `warn`, `info`, `debug` or `trace`."""
+
+def check_settings(run: str) -> None:
+    """Refuses settings, as JSON, that no session could have: protocol, parties, network, options."""
 
 def protocols() -> str:
     """Pairs of a protocol's name and its options, `key, help, choices`; the default one first."""

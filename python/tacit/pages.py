@@ -34,7 +34,6 @@ def of_result(result: Result, *, model: str = "a model", labels: np.ndarray | No
     made.sections[:0] = [
         ("Answers", page.paragraph(f"{result.summary()}.") + page.table(headers, lines)),
         *_confusion(result, labels),
-        *_who(report.data),
     ]
     return made
 
@@ -56,10 +55,12 @@ def of_report(report: Report, title: str | None = None) -> Page:
         made.lead.append(_rehearsal(data["network"]))
     made.figures = _figures(data, measured)
     made.warnings = _warnings(data)
+    made.sections += _who(data)
     made.add("Where time and traffic go", _layers(data["layers"]))
     made.add("Phases", page.rich_table(cost_table(data), ""))
     kept = [(name, value) for name, value in report.facts() if name != "warning"]
     made.add("Settings", page.facts(kept))
+    made.sections += _provenance(data)
     if data["layers"]:
         whole = page.rich_table(report.layer_table(), "")
         made.add(
@@ -87,6 +88,7 @@ def of_training(report: TrainingReport) -> Page:
     made.add("Epochs", page.rich_table(report.epoch_table(), ""))
     made.add("Phases", page.rich_table(cost_table(data), ""))
     made.add("Settings", page.facts(report.facts()))
+    made.sections += _provenance(data)
     return made
 
 
@@ -173,15 +175,15 @@ def _confusion(result: Result, labels: np.ndarray | None) -> list[tuple[str, str
 
 
 def _who(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The section of the parties: what each brought and what it learned."""
-    if data["protocol"] == "clear":
+    """The section of the parties of a prediction: what each brought and what it learned."""
+    if data["protocol"] == "clear" or "model_owner" not in data:
         return []
     owners = {party for entry in data.get("revealed", []) for party in entry["to"]}
     lines: list[list[str]] = []
     for party in range(data["parties"]):
-        names = data.get("roles", [])
-        name = f"party {party}" + (f" ({names[party]})" if names else "")
-        brought = ["the model"] * (party == 0) + ["the inputs"] * (party in owners)
+        name = _name(data, party)
+        brought = ["the model"] * (party == data["model_owner"])
+        brought += ["the inputs"] * (party == data["data_owner"])
         learned = f"the {data['reveal']} of the answers" if party in owners else "no answer"
         lines.append([name, " and ".join(brought) or "no secret: it helps", learned])
     weights = "the weights were public" if data["public_model"] else "and no weights"
@@ -194,6 +196,26 @@ def _who(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("Who brought and who learned what", told)]
 
 
+def _name(data: Mapping[str, Any], party: int) -> str:
+    """A party's number, with its role and the name that a config has for it."""
+    roles, met = data.get("roles", []), data.get("met", [])
+    names = [roles[party]] if roles else []
+    names += [met[party]["name"]] if met else []
+    return f"party {party}" + (f" ({', '.join(names)})" if names else "")
+
+
+def _provenance(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The section of when, where and by whom a report was made."""
+    date = [data["date"]] if "date" in data else []
+    rows = [("made", ", ".join([*date, f"by Tacit {data['tacit']}"]))]
+    rows += [(word, data[key]) for word, key in (("run", "run"), ("plan", "plan")) if key in data]
+    rows += [(f"certificate of {each['name']}", each["certificate"]) for each in data.get("met", [])]
+    words = ""
+    if "run" in data:
+        words = "All parties have the same name for the run, the same plan, and these certificates."
+    return [("Where this comes from", page.facts(rows) + (page.paragraph(words) if words else ""))]
+
+
 def _owners(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The section of the parties of a training: what each brought and what it learned."""
     if data["protocol"] == "clear":
@@ -203,7 +225,7 @@ def _owners(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     lines: list[list[str]] = []
     for party in range(data["parties"]):
         learned = [_learned(entry) for entry in reversed(opened) if party in entry["to"]]
-        line = [f"party {party}", "; ".join(learned) or "nothing"]
+        line = [_name(data, party), "; ".join(learned) or "nothing"]
         if brought is not None:
             own = ["the network"] * (party in owners) + _items(brought, party)
             line.insert(1, ", ".join(own) or "no secret: it helps")

@@ -103,10 +103,12 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """A copy of the content.
 
-        Keys: `tacit` (its version), `protocol, parties, security, ring, numbers, fraction_bits,
-        truncation, order, public_model, network, images, batch`, `threshold` (of a protocol that
-        lets it be chosen), `reveal` (of a prediction: what of the outputs was opened), `roles` (of
-        a protocol that has names for its parties), `setup`, `offline` and `online` (each `seconds,
+        Keys: `tacit` (its version), `date`, `plan` (its digest), `run` and `met` (where parties
+        were apart: the run's name, and each party's `name` and `certificate`), `model_owner` and
+        `data_owner` (their numbers, of a prediction), `protocol, parties, security, ring, numbers,
+        fraction_bits, truncation, order, public_model, network, images, batch`, `threshold` (of a
+        protocol that lets it be chosen), `reveal` (of a prediction: what of the outputs was
+        opened), `roles` (of a protocol that has names for its parties), `setup`, `offline` and `online` (each `seconds,
         rounds, bytes_sent`, one entry per party), `layers` (each `name, op, shape, seconds, rounds,
         bytes`), `batches` (each `offline_seconds, online_seconds`), `warnings`, `doubt` (where the
         answers differ by little beside what the plan's trial erred), `accuracy`, `agreement` and

@@ -375,7 +375,7 @@ def local(
 ) -> Session:
     """All parties on this machine.
 
-    An option that the protocol does not have is refused, not ignored.
+    A protocol that there is not, a number of parties or an option that it does not have are refused.
 
     Parameters
     ----------
@@ -396,4 +396,6 @@ def local(
     """
     check_options("local", options)
     run = {"protocol": protocol, "parties": parties, "network": network, "timeout": timeout}
-    return Session({**run, **options}, processes)
+    settings = {**run, **options}
+    _tacit.check_settings(to_json(settings))
+    return Session(settings, processes)

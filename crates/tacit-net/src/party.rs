@@ -12,6 +12,7 @@ use crate::count::Trace;
 use crate::emulate::LinkModel;
 use crate::frame;
 use crate::link::{Farewell, Link, Parcel, Size};
+use crate::meeting::Meeting;
 use crate::meter::{Meter, Phase};
 use crate::queue::{NoPart, Queue};
 use crate::{Loss, NetError, interrupt};
@@ -46,6 +47,8 @@ pub struct Party {
     failure: Option<Farewell>,
     /// What a party that counts would have done so far; `None` at a party that runs.
     trace: Option<Trace>,
+    /// The session with parties that are apart.
+    meeting: Option<Meeting>,
 }
 
 impl std::fmt::Debug for Party {
@@ -77,6 +80,7 @@ impl Party {
             steps: Steps::default(),
             failure: None,
             trace: None,
+            meeting: None,
         }
     }
 
@@ -87,6 +91,16 @@ impl Party {
         let mut party = Party::new(id, links, LinkModel::LOCAL, Duration::ZERO);
         party.trace = Some(Trace::default());
         party
+    }
+
+    /// Notes the session in which this party is with others that are apart.
+    pub(crate) fn has_met(&mut self, meeting: Meeting) {
+        self.meeting = Some(meeting);
+    }
+
+    /// The session with parties that are apart; none in one process.
+    pub fn meeting(&self) -> Option<&Meeting> {
+        self.meeting.as_ref()
     }
 
     /// Whether this party counts.

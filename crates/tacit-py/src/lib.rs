@@ -315,6 +315,11 @@ fn interrupt(raised: bool) {
 }
 
 #[pyfunction]
+fn check_settings(run: &str) -> PyResult<()> {
+    settings(run)?.check().map_err(error)
+}
+
+#[pyfunction]
 fn check_outputs(outputs: Vec<PathBuf>, inputs: Vec<PathBuf>) -> PyResult<()> {
     let [outputs, inputs] = [&outputs, &inputs]
         .map(|paths| -> Vec<&Path> { paths.iter().map(PathBuf::as_path).collect() });
@@ -350,8 +355,8 @@ mod _tacit {
 
     #[pymodule_export]
     use super::{
-        Compiled, TacitError, bench, check_outputs, init, interrupt, party, protocols, speeds,
-        tables_liu24, write_output,
+        Compiled, TacitError, bench, check_outputs, check_settings, init, interrupt, party,
+        protocols, speeds, tables_liu24, write_output,
     };
     #[pymodule_export]
     use crate::cert::{certificates, members, next_certificate, secret};

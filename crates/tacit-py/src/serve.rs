@@ -95,6 +95,11 @@ impl Service {
         Ok(taken.err().map(|refused| refusal(&refused)))
     }
 
+    fn decline(&self, request: &[u8], code: &str) -> PyResult<()> {
+        self.service.decline(id(request)?, code);
+        Ok(())
+    }
+
     fn answer<'py>(
         &self,
         py: Python<'py>,
@@ -108,6 +113,11 @@ impl Service {
             Ok(share) => ("answered", PyBytes::new(py, &share)),
             Err(refused) => ("refused", PyBytes::new(py, refusal(&refused).as_bytes())),
         }))
+    }
+
+    fn times(&self, request: &[u8]) -> PyResult<Option<(f64, f64)>> {
+        let times = self.service.times(&id(request)?);
+        Ok(times.map(|times| (times.waited.as_secs_f64(), times.computed.as_secs_f64())))
     }
 
     fn forget(&self, request: &[u8]) -> PyResult<bool> {

@@ -19,6 +19,9 @@ pub(crate) struct Agreement<'p> {
     /// A mutant that does not compare what it heard, to show that the tests bite.
     #[cfg(test)]
     pub(crate) forgets: bool,
+    /// A liar that announces to the last party what this makes of its words.
+    #[cfg(test)]
+    pub(crate) lies: Option<fn(&[u8]) -> Vec<u8>>,
 }
 
 impl<'p> Agreement<'p> {
@@ -28,6 +31,8 @@ impl<'p> Agreement<'p> {
             heard: Vec::new(),
             #[cfg(test)]
             forgets: false,
+            #[cfg(test)]
+            lies: None,
         }
     }
 
@@ -45,6 +50,16 @@ impl<'p> Agreement<'p> {
         most: usize,
     ) -> Result<Vec<u8>, Error> {
         let words = match own {
+            #[cfg(test)]
+            Some(words) if self.lies.is_some() => {
+                let last = self.party.parties() - 1;
+                let told = self.lies.map_or(words.clone(), |lie| lie(&words));
+                for peer in (0..=last).filter(|&peer| peer != owner) {
+                    let words = if peer == last { &told } else { &words };
+                    self.party.send(peer, step, words.clone())?;
+                }
+                words
+            }
             Some(words) => {
                 self.tell(step, &words)?;
                 words

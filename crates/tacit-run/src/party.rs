@@ -12,6 +12,7 @@ use crate::job::{Contribution, INPUTS, Joined, Request};
 use crate::local::guarded;
 use crate::log::logged;
 use crate::outputs::{self, is_npz, without_number};
+use crate::provenance::Encounter;
 use crate::record::{Record, Trace};
 use crate::requests::{Requests, waited};
 use crate::terms::Terms;
@@ -62,6 +63,7 @@ struct Attendance<'a> {
     terms: Terms,
     us: usize,
     record: Record,
+    encounter: Option<Encounter>,
     /// The number of the last request, from 1.
     number: usize,
 }
@@ -83,11 +85,13 @@ impl<'a> Attendance<'a> {
         let mut record = member.record(parties, run, on_notice)?;
         match member.connect_while(parties, run, on_notice, move || own.prepare()) {
             Ok((party, brings)) => {
+                let encounter = Encounter::of(&party, parties);
                 let attendance = Attendance {
                     config,
                     terms,
                     us: party.id(),
                     record,
+                    encounter,
                     number: 0,
                 };
                 Ok((attendance, party, brings))
@@ -224,7 +228,11 @@ impl<'a> Attendance<'a> {
         program: impl FnOnce(&Self, &mut Trace) -> Result<Outcome, Error>,
     ) -> Result<Outcome, Error> {
         self.number += 1;
-        let mut trace = Trace::default();
+        let encounter = self.encounter.clone();
+        let mut trace = Trace {
+            encounter: encounter.map(|encounter| encounter.request(self.number)),
+            ..Trace::default()
+        };
         let ended = guarded(self.us, || program(self, &mut trace));
         let mut refused = Vec::new();
         if let Ok(outcome) = &ended {

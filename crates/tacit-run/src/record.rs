@@ -5,12 +5,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
-use tacit_net::date;
 use tacit_protocols::machine::Audience;
 
+use crate::provenance::{Encounter, Provenance};
 use crate::terms::Terms;
 use crate::{Error, PeerConfig};
 
@@ -124,6 +123,8 @@ pub(crate) struct Trace {
     /// Inputs of a prediction, items of a training, once they are.
     pub inputs: Option<usize>,
     pub ledger: Ledger,
+    /// The session with parties that are apart.
+    pub encounter: Option<Encounter>,
 }
 
 /// A party's file of runs.
@@ -135,15 +136,14 @@ pub(crate) struct Record {
 /// One line of it.
 #[derive(Serialize)]
 struct Line<'a> {
-    /// The time at which the run ended, in UTC.
-    date: String,
     tacit: &'static str,
     party: usize,
     /// The names that this party's config has for all parties.
     parties: Vec<&'a str>,
     protocol: &'static str,
     security: String,
-    plan: Option<&'a str>,
+    #[serde(flatten)]
+    provenance: Provenance,
     inputs: Option<usize>,
     revealed: Vec<Revealed>,
     /// `well`, or the error.
@@ -198,13 +198,12 @@ impl Record {
         ended: String,
     ) -> Result<(), Error> {
         let line = Line {
-            date: date(SystemTime::now()),
             tacit: env!("CARGO_PKG_VERSION"),
             party,
             parties: parties.iter().map(|peer| peer.name.as_str()).collect(),
             protocol: terms.instance.protocol.name,
             security: terms.instance.security(),
-            plan: trace.plan.as_deref(),
+            provenance: Provenance::of(trace),
             inputs: trace.inputs,
             revealed: trace.ledger.revealed(),
             ended,

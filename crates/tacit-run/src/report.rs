@@ -9,6 +9,7 @@ use tacit_nn::plan::{Modulus, Order, RANKING};
 
 use crate::Error;
 use crate::instance::Instance;
+use crate::provenance::Provenance;
 use crate::record::{Revealed, Trace};
 use crate::settings::EmulatedNetwork;
 use crate::terms::Terms;
@@ -117,6 +118,9 @@ pub struct Seconds {
 pub struct Report {
     /// The version of Tacit.
     pub tacit: String,
+    /// The date of the run, its plan, and the parties that met.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// The protocol's name.
     pub protocol: String,
     /// The number of parties.
@@ -124,6 +128,12 @@ pub struct Report {
     /// The parties' roles, for a protocol that has names for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
+    /// The party that brought the model, of a prediction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_owner: Option<usize>,
+    /// The party that brought the inputs, of a prediction, and had the answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_owner: Option<usize>,
     /// What was chosen of the protocol beside its security and truncation, by the options' keys.
     #[serde(flatten)]
     pub options: Map<String, Value>,
@@ -202,6 +212,7 @@ impl Report {
             images: trace.inputs.unwrap_or(0),
             revealed: trace.ledger.revealed(),
             error: Some(error.to_string()),
+            provenance: Provenance::of(trace),
             ..Self::of_terms(terms)
         }
     }
@@ -223,6 +234,8 @@ impl Report {
         Report {
             fraction_bits: plan.fraction_bits,
             reveal: Some(plan.opening.reveal.to_string()),
+            model_owner: Some(terms.roles.model_owner),
+            data_owner: Some(terms.roles.data_owner),
             images,
             batch,
             setup: totals.iter().map(|t| t.setup).collect(),
@@ -251,6 +264,7 @@ impl Report {
     pub fn empty(instance: &Instance, network: &EmulatedNetwork) -> Self {
         Report {
             tacit: env!("CARGO_PKG_VERSION").into(),
+            provenance: Provenance::of(&Trace::default()),
             protocol: instance.protocol.name.into(),
             parties: instance.parties,
             roles: instance
@@ -259,6 +273,8 @@ impl Report {
                 .iter()
                 .map(|&role| role.into())
                 .collect(),
+            model_owner: None,
+            data_owner: None,
             options: instance
                 .choices()
                 .into_iter()

@@ -10,6 +10,7 @@ use tacit_net::LinkModel;
 use tacit_nn::plan::{MODULI, Modulus, Roles};
 use tacit_protocols::machine::Audience;
 
+use crate::instance::Instance;
 use crate::protocol::named;
 use crate::systems::Values;
 use crate::{Error, PartyName, Protocol, options, protocols};
@@ -101,6 +102,11 @@ impl Settings {
     /// Reads JSON; see [`Settings`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
         options::read("settings", text)
+    }
+
+    /// Refuses what the protocol does not have: a number of parties, an option or a value of one.
+    pub fn check(&self) -> Result<(), Error> {
+        Instance::new(self, None).map(drop)
     }
 
     /// What is asked for of an option of the protocol, or its default.

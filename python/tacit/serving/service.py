@@ -32,8 +32,16 @@ class Service(Protocol):
         """Takes a request of a client; None, or why not, as JSON."""
         ...
 
+    def decline(self, request: bytes, code: str) -> None:
+        """Notes why this party's policy does not allow a request, for the others to hear."""
+        ...
+
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
         """Waits so long for `("answered", share)` or `("refused", JSON)`; None: not yet."""
+        ...
+
+    def times(self, request: bytes) -> tuple[float, float] | None:
+        """Seconds that an answered request waited for its batch, and that its batch took."""
         ...
 
     def forget(self, request: bytes) -> bool:

@@ -12,9 +12,11 @@ use super::greeting::{self, Nonce};
 use super::pinned::Roster;
 use super::pool::Pool;
 use super::{Notice, TcpConfig, pump};
+use crate::certs::fingerprint;
 use crate::frame::Session;
 use crate::interrupt::{self, POLL};
 use crate::link::{Farewell, Link};
+use crate::meeting::Meeting;
 use crate::party::{LONGEST_WAIT, Party};
 use crate::queue::End;
 use crate::{LinkModel, NetError};
@@ -41,6 +43,8 @@ pub(super) struct Gathering<'a> {
     timeout: Duration,
     links: Vec<Option<Link>>,
     nonces: Vec<Nonce>,
+    /// The fingerprints of the certificates that the parties have shown, this party's own among them.
+    shown: Vec<String>,
     /// The last failure with each party, or with whoever claimed to be it.
     last: Vec<Option<String>>,
     /// Whether that last failure was a certificate that did not fit, by party.
@@ -81,6 +85,7 @@ impl<'a> Gathering<'a> {
             identity,
         });
         let nonce = greeting::nonce()?;
+        let own = roster.identity.certificate().fingerprint();
         let (events, incoming) = channel();
         let shared = Arc::new(Shared {
             roster,
@@ -98,6 +103,7 @@ impl<'a> Gathering<'a> {
             timeout,
             links: (0..n).map(|_| None).collect(),
             nonces: vec![nonce; n],
+            shown: vec![own; n],
             last: vec![None; n],
             unproven: vec![false; n],
             leave,
@@ -153,7 +159,10 @@ impl<'a> Gathering<'a> {
         for link in self.links.iter_mut().flatten() {
             link.begin(session);
         }
-        self.so_far()
+        let meeting = Meeting::new(&session, std::mem::take(&mut self.shown));
+        let mut party = self.so_far();
+        party.has_met(meeting);
+        party
     }
 
     /// Tells the others why there will be no run: those who have come and, unless this party's time
@@ -259,6 +268,10 @@ impl<'a> Gathering<'a> {
     /// A second connection of one party means that it gave up the first.
     fn connected(&mut self, party: usize, end: Secured) -> Result<(), NetError> {
         self.nonces[party] = end.nonce;
+        let chain = end.tls.peer_certificates();
+        // Who showed none was turned away in the greeting.
+        let print = chain.and_then(<[_]>::first).map(|der| fingerprint(der));
+        self.shown[party] = print.unwrap_or_default();
         let (out, queue) = pump::start(end)?;
         let link = Link::new(Box::new(out), queue, Session::default(), self.model);
         self.links[party] = Some(link);

@@ -12,6 +12,7 @@ use super::{Contribution, Observer, Outcome, Progress};
 use crate::agreement::Agreement;
 use crate::given::Given;
 use crate::outputs::check_holds;
+use crate::provenance::Provenance;
 use crate::record::Trace;
 use crate::score::check_labels;
 use crate::terms::Terms;
@@ -150,6 +151,7 @@ impl Joined {
             outputs: self.plan.outputs.clone(),
             report: Report {
                 revealed: trace.ledger.revealed(),
+                provenance: Provenance::of(trace),
                 ..Report::of_prediction(&self.terms, &self.plan, inputs, batch, &totals)
             },
         })

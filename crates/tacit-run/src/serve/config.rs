@@ -137,6 +137,11 @@ impl ServeConfig {
         self.parties.iter().map(peer).collect()
     }
 
+    /// The parties' names in the order of their numbers.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.parties.iter().map(|peer| peer.name.clone()).collect()
+    }
+
     /// This party as it meets the others for a session of a model.
     pub(super) fn member(&self, at: usize, session: usize) -> Result<Member, Error> {
         let place = self.place(at).saturating_add(session);

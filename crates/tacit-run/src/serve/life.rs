@@ -19,6 +19,7 @@ use crate::agreement::Agreement;
 use crate::digest::hash;
 use crate::job::{Host, Load, Model, Served, Serving, agree_on_model};
 use crate::local::guarded;
+use crate::provenance::Encounter;
 use crate::record::Trace;
 use crate::terms::Terms;
 
@@ -106,7 +107,10 @@ impl Service {
         let mut record = member.record(&peers, &settings, on_notice)?;
         let party = member.connect(&peers, &settings, on_notice)?;
         let us = party.id();
-        let mut trace = Trace::default();
+        let mut trace = Trace {
+            encounter: Encounter::of(&party, &peers),
+            ..Trace::default()
+        };
         let ended = guarded(us, || self.serve((session, met), party, &terms, &mut trace));
         let who = (us, peers.as_slice());
         let written = record.add(&terms, who, &trace, ended.as_ref().err());
@@ -260,13 +264,25 @@ impl Service {
             },
             #[cfg(test)]
             forgets: false,
+            #[cfg(test)]
+            lies: self.lies,
         };
+        #[cfg(test)]
+        {
+            rounds.pool.used = u64::from(self.miscounts);
+            rounds.pool.made = rounds.pool.used;
+        }
         loop {
             let ids = match rounds.next(host.party())? {
-                Round::Over => return Ok(()),
+                Round::Over => {
+                    self.standing().moved(host.party());
+                    return Ok(());
+                }
                 Round::Nothing => continue,
                 Round::Fill => {
-                    host.party().restart_meter();
+                    self.standing().moved(host.party());
+                    #[cfg(test)]
+                    self.loses(rounds.pool.made);
                     host.fill(serving)?;
                     self.standing()
                         .count(session, host.party(), 0, rounds.pool.ready());
@@ -274,7 +290,7 @@ impl Service {
                 }
                 Round::Batch(ids) => ids,
             };
-            host.party().restart_meter();
+            self.standing().moved(host.party());
             let taken: Option<Vec<_>> = ids.iter().map(|id| self.queue.begin(id)).collect();
             let gone = || Error::Data("a request that was agreed on is no longer there".into());
             let taken = taken.ok_or_else(gone)?;

@@ -34,7 +34,7 @@ use crate::{Compiled, Error};
 pub use client::{Sharing, check_given};
 pub use config::ServeConfig;
 use queue::Queue;
-pub use queue::{Id, Refused};
+pub use queue::{Id, Refused, Times};
 use standing::Standing;
 
 /// The refusal of all requests that `error` has ended; `ready` says whether the service was ready before.
@@ -75,6 +75,15 @@ pub struct Service {
     /// What a cheater makes of the shares that it computes on, to show that the others notice.
     #[cfg(test)]
     tamper: Option<fn(&mut Vec<u8>)>,
+    /// What a leader that lies tells the last party instead of what it proposes.
+    #[cfg(test)]
+    lies: Option<fn(&[u8]) -> Vec<u8>>,
+    /// Whether this party counts material that there is not.
+    #[cfg(test)]
+    miscounts: bool,
+    /// The number of the material that this party is lost in making, once; none if it is 0.
+    #[cfg(test)]
+    lost_at: std::sync::atomic::AtomicU64,
 }
 
 impl Service {
@@ -109,6 +118,12 @@ impl Service {
             offered: Mutex::new(None),
             #[cfg(test)]
             tamper: None,
+            #[cfg(test)]
+            lies: None,
+            #[cfg(test)]
+            miscounts: false,
+            #[cfg(test)]
+            lost_at: 0.into(),
             config,
         })
     }
@@ -146,6 +161,7 @@ impl Service {
             },
         };
         standing.why = ended.as_ref().err().map(Error::words);
+        standing.code = ended.as_ref().err().map(|error| error.fields().code);
         if ended.as_ref().is_err_and(blame::is_of_others) {
             standing.before = standing.why.clone();
         }
@@ -192,9 +208,19 @@ impl Service {
         self.queue.submit(client, id, items, body)
     }
 
+    /// Notes why this party does not take a request, by a code, for the other parties to hear.
+    pub fn decline(&self, id: Id, code: &str) {
+        self.queue.decline(id, code);
+    }
+
     /// Waits for this party's part of an answer, at most so long.
     pub fn answer(&self, id: &Id, patience: Duration) -> Option<Result<Vec<u8>, Refused>> {
         self.queue.answer(id, patience)
+    }
+
+    /// Where the time of a request went whose answer is here.
+    pub fn times(&self, id: &Id) -> Option<Times> {
+        self.queue.times(id)
     }
 
     /// Frees the place of a request whose client is gone, if it has not begun; whether it had not.
@@ -232,7 +258,8 @@ impl Service {
 
     /// What the service is doing, as JSON.
     pub fn state(&self) -> String {
-        self.standing().clone().to_json(&self.queue)
+        let standing = self.standing().clone();
+        standing.to_json(&self.queue, &self.config.names())
     }
 
     /// What clients need to know of the model, once it is served, as JSON.

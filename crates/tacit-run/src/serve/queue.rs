@@ -1,5 +1,6 @@
 //! What clients have sent to this party and not got back yet: bounded, by numbers that clients choose.
 
+mod declined;
 mod entries;
 mod turns;
 
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
+use declined::Declined;
 use turns::{Account, Client};
 
 /// The number of a request, which its client draws at random.
@@ -77,14 +79,27 @@ pub(super) struct Ready {
     pub last: bool,
 }
 
+/// Where the time of an answered request went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// How long it waited for its batch to begin.
+    pub waited: Duration,
+    /// How long its batch took.
+    pub computed: Duration,
+}
+
 enum Entry {
     Waiting(Waiting),
     Running {
         client: Client,
         body: blake3::Hash,
+        /// How long the request has waited, and the time at which its batch began.
+        waited: Duration,
+        since: Instant,
     },
     Done {
         body: blake3::Hash,
+        times: Option<Times>,
         answer: Result<Vec<u8>, Refused>,
         until: Instant,
     },
@@ -115,6 +130,7 @@ struct Inner {
     done: VecDeque<Id>,
     kept: usize,
     barred: HashMap<Id, Barred>,
+    declined: Declined,
     clients: HashMap<Client, Account>,
     /// Places in batches that were given out.
     turns: u64,
@@ -138,6 +154,7 @@ impl Queue {
             done: VecDeque::new(),
             kept: 0,
             barred: HashMap::new(),
+            declined: Declined::new(),
             clients: HashMap::new(),
             turns: 0,
             door: Door::Closed(Refused::new("not-ready", "this party is not ready yet")),
@@ -179,6 +196,14 @@ impl Queue {
             }
             let left = until.checked_duration_since(Instant::now())?;
             inner = self.wait(inner, left);
+        }
+    }
+
+    /// Where the time of a request went whose answer is here.
+    pub fn times(&self, id: &Id) -> Option<Times> {
+        match self.lock().entries.get(id) {
+            Some(Entry::Done { times, .. }) => *times,
+            _ => None,
         }
     }
 
@@ -317,7 +342,7 @@ impl Queue {
         once && few && (total <= self.limits.batch || ids.len() == 1)
     }
 
-    /// Waits until all requests `ids` are here, at most so long, and holds them for a session until each is begun,
+    /// Waits until all requests `ids` are here or declined, at most so long, and holds them for a session until each is begun,
     /// ended or postponed; what `look` makes of each. One that another session holds is not here.
     pub fn inspect<T>(
         &self,
@@ -329,7 +354,8 @@ impl Queue {
         let until = Instant::now() + patience;
         let mut inner = self.lock();
         loop {
-            let here = ids.iter().all(|id| inner.entries.contains_key(id));
+            let known = |id: &Id| inner.entries.contains_key(id) || inner.declined(id).is_some();
+            let here = ids.iter().all(known);
             let now = Instant::now();
             if here || now >= until {
                 break;
@@ -353,6 +379,8 @@ impl Queue {
             Some(Entry::Waiting(waiting)) => Entry::Running {
                 client: waiting.client.clone(),
                 body: blake3::hash(&waiting.body),
+                waited: waiting.since.elapsed(),
+                since: Instant::now(),
             },
             _ => return None,
         };

@@ -47,7 +47,9 @@ const UNSENT: usize = 64;
 /// The most bytes of what a party says of a batch: beside requests, of a request, and of a part that another holds, a
 /// hash with its number.
 const ANSWER: usize = 64;
-const HELD_REQUEST: usize = 64;
+const HELD_REQUEST: usize = 64 + CODE;
+/// The most letters of a code.
+const CODE: usize = 32;
 const HELD_PART: usize = 80;
 /// The most bytes of a proposed batch.
 const MOST: usize = 1 << 20;
@@ -103,6 +105,8 @@ struct Held {
     has: bool,
     /// The hashes of what another party holds, too, by the number of the part.
     hashes: Vec<(usize, String)>,
+    /// The code by which the party's policy does not allow the request.
+    declined: Option<String>,
 }
 
 /// Material that lies ready: every party makes and uses it at the same rounds.
@@ -145,6 +149,9 @@ pub(super) struct Rounds<'a> {
     /// A mutant that does not compare what it heard.
     #[cfg(test)]
     pub forgets: bool,
+    /// What a leader that lies tells the last party instead of its proposal.
+    #[cfg(test)]
+    pub lies: Option<fn(&[u8]) -> Vec<u8>>,
 }
 
 impl Rounds<'_> {
@@ -232,6 +239,7 @@ impl Rounds<'_> {
         #[cfg(test)]
         {
             agreement.forgets = self.forgets;
+            agreement.lies = self.lies;
         }
         let told = own.map(|proposal| serde_json::to_vec(&proposal).unwrap_or_default());
         let words = agreement.announced(LEADER, BATCH, told, MOST)?;
@@ -256,7 +264,11 @@ impl Rounds<'_> {
             ("number of the batch", self.number.to_string()),
             ("material from beforehand", material),
         ])?;
-        if let Some(party) = answers.iter().position(|a| a.held.len() != proposed.len()) {
+        let sound = |answer: &Answer| {
+            let codes = answer.held.iter().filter_map(|held| held.declined.as_ref());
+            answer.held.len() == proposed.len() && codes.cloned().all(is_code)
+        };
+        if let Some(party) = answers.iter().position(|answer| !sound(answer)) {
             return Err(malformed(party));
         }
         if let Some(peer) = answers
@@ -274,6 +286,9 @@ impl Rounds<'_> {
         for (i, request) in proposed.iter().enumerate() {
             let words: Vec<&Held> = answers.iter().map(|a| &a.held[i]).collect();
             match self.judge(&words) {
+                Verdict::Declined(party, code) => {
+                    self.queue.give_up(&request.id, declined(party, &code));
+                }
                 Verdict::Good => batch.push(request.id),
                 Verdict::Contradictory => self.queue.end(&request.id, Err(contradictory())),
                 Verdict::Missing(party) if request.last => {
@@ -304,10 +319,15 @@ impl Rounds<'_> {
             });
         let each = found.into_iter().zip(proposed);
         let one = |(found, request): (Option<(usize, Vec<_>)>, &Proposed)| match found {
-            Some((items, hashes)) if items == request.items => Held { has: true, hashes },
+            Some((items, hashes)) if items == request.items => Held {
+                has: true,
+                hashes,
+                declined: None,
+            },
             _ => Held {
                 has: false,
                 hashes: Vec::new(),
+                declined: self.queue.declined(&request.id),
             },
         };
         each.map(one).collect()
@@ -315,6 +335,11 @@ impl Rounds<'_> {
 
     /// Whether all have a request, and of one client: both holders of each part the same of it.
     fn judge(&self, held: &[&Held]) -> Verdict {
+        let mut codes = held.iter().map(|held| held.declined.as_deref());
+        if let Some(party) = codes.position(|code| code.is_some()) {
+            let code = held[party].declined.clone();
+            return Verdict::Declined(party, code.unwrap_or_default());
+        }
         if let Some(party) = held.iter().position(|held| !held.has) {
             return Verdict::Missing(party);
         }
@@ -335,6 +360,8 @@ impl Rounds<'_> {
 /// What the parties find of a request.
 enum Verdict {
     Good,
+    /// This party's policy does not allow it, by this code.
+    Declined(usize, String),
     /// This party does not have it.
     Missing(usize),
     /// Two holders have different copies of a part.
@@ -380,9 +407,29 @@ fn missing(party: usize) -> Refused {
     Refused::new("missing-elsewhere", why)
 }
 
+/// Whether words of another party are a code: few small letters and hyphens.
+fn is_code(code: String) -> bool {
+    let letters = code.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    letters && (1..=CODE).contains(&code.len())
+}
+
+fn declined(party: usize, code: &str) -> Refused {
+    let why =
+        format!("party {party} does not allow this request ({code}); its own answer says more");
+    Refused::new("declined-elsewhere", why)
+}
+
 fn contradictory() -> Refused {
     let why = "what two parties have of this input is not the same, so it was not used; share the input anew";
     Refused::new("inconsistent", why)
+}
+
+/// A proposal of which the first request has another number.
+#[cfg(test)]
+pub(super) fn of_another_request(words: &[u8]) -> Vec<u8> {
+    let mut proposal: Proposal = serde_json::from_slice(words).expect("a proposal");
+    proposal.requests[0].id[0] ^= 1;
+    serde_json::to_vec(&proposal).expect("JSON")
 }
 
 #[cfg(test)]

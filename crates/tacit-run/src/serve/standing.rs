@@ -1,5 +1,7 @@
 //! What a service is doing, counted over all of its lives.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::json;
 use tacit_net::{Party, Phase};
@@ -14,6 +16,8 @@ use crate::totals::Metered;
 pub(super) struct Standing {
     pub state: &'static str,
     pub why: Option<String>,
+    /// The code of the error that ended the last life.
+    pub code: Option<&'static str>,
     /// What another party did that ended the life before, until all sessions are there again.
     pub before: Option<String>,
     pub suspects: Vec<usize>,
@@ -29,7 +33,12 @@ pub(super) struct Standing {
     pub batches: u64,
     pub items: u64,
     pub online_seconds: f64,
-    pub sent: u64,
+    pub offline_seconds: f64,
+    /// Bytes to and from every party by its number, batches and their agreement, and material.
+    #[serde(skip)]
+    pub sent: Vec<u64>,
+    #[serde(skip)]
+    pub received: Vec<u64>,
     pub rounds: u64,
     /// How often material lies ready, in all sessions together.
     pub pool: usize,
@@ -37,13 +46,13 @@ pub(super) struct Standing {
     pub pools: Vec<usize>,
     /// How many batches each session has taken.
     pub taken: Vec<u64>,
-    pub offline_seconds: f64,
 }
 
 impl Standing {
     /// A life of so many sessions begins.
     pub fn begins(&mut self, sessions: usize) {
         (self.state, self.why, self.was_ready) = ("connecting", None, false);
+        (self.code, self.pool) = (None, 0);
         (self.digest, self.commitment, self.session) = (None, None, None);
         self.sessions = vec![None; sessions];
         self.pools = vec![0; sessions];
@@ -90,8 +99,8 @@ impl Standing {
     }
 
     /// Counts a session's batch of so many items, or material of which so much lies ready now, by the
-    /// party's meter.
-    pub fn count(&mut self, session: usize, party: &Party, items: usize, ready: usize) {
+    /// party's meter, with what was sent to agree on it.
+    pub fn count(&mut self, session: usize, party: &mut Party, items: usize, ready: usize) {
         let [offline, online] = [Phase::Offline, Phase::Online].map(|p| Metered::phase(party, p));
         self.batches += u64::from(items > 0);
         self.items += items as u64;
@@ -104,21 +113,42 @@ impl Standing {
         self.pool = self.pools.iter().sum();
         self.offline_seconds += offline.seconds;
         self.online_seconds += online.seconds;
-        self.sent += online.bytes + offline.bytes;
         self.rounds += u64::from(online.rounds + offline.rounds);
+        self.moved(party);
     }
 
-    /// The service's state and counters with the queue's levels, as JSON.
-    pub fn to_json(&self, queue: &Queue) -> String {
+    /// Counts what a party's meter has of its links, and begins anew.
+    pub fn moved(&mut self, party: &mut Party) {
+        let parties = party.parties();
+        self.sent.resize(parties, 0);
+        self.received.resize(parties, 0);
+        for phase in [Phase::Setup, Phase::Offline, Phase::Online] {
+            for (peer, traffic) in party.meter().peers(phase).iter().enumerate() {
+                self.sent[peer] += traffic.bytes_sent;
+                self.received[peer] += traffic.bytes_received;
+            }
+        }
+        party.restart_meter();
+    }
+
+    /// The service's state and counters with the queue's levels, as JSON; `names` are the parties', in their
+    /// order.
+    pub fn to_json(&self, queue: &Queue, names: &[String]) -> String {
         let (waiting, items, running, counts) = queue.levels();
         let count = |what| counts.get(what).copied().unwrap_or(0);
         let not = ["answered", "busy"];
         let refused: u64 = (counts.iter().filter(|(what, _)| !not.contains(what)))
             .map(|(_, n)| n)
             .sum();
+        let by_name = |bytes: &[u64]| -> BTreeMap<String, u64> {
+            let named = names.iter().cloned().zip(bytes.iter().copied());
+            named.filter(|(_, bytes)| *bytes > 0).collect()
+        };
         let mut all = json!(self);
         let levels = json!({"waiting": waiting, "waiting_items": items, "running": running,
-            "answered": count("answered"), "busy": count("busy"), "refused": refused, "by_code": counts});
+            "answered": count("answered"), "busy": count("busy"), "refused": refused, "by_code": counts,
+            "sent": self.sent.iter().sum::<u64>(), "received": self.received.iter().sum::<u64>(),
+            "sent_to": by_name(&self.sent), "received_from": by_name(&self.received)});
         if let (Some(all), Some(levels)) = (all.as_object_mut(), levels.as_object()) {
             all.extend(levels.clone());
         }

@@ -12,6 +12,7 @@ use crate::{Array, CompileOptions, Given, InitOptions, ServeConfig, Tensor, init
 mod approvals;
 mod hostile;
 mod models;
+mod pools;
 mod sessions;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +23,13 @@ impl Service {
             shares.iter_mut().for_each(|(_, share)| tamper(share));
         }
         shares
+    }
+
+    /// Loses this party if it makes the material at which it is to be lost.
+    pub(super) fn loses(&self, made: u64) {
+        let at = &self.lost_at;
+        let now = at.compare_exchange(made, 0, Ordering::Relaxed, Ordering::Relaxed);
+        assert!(now.is_err(), "this party is lost");
     }
 }
 
@@ -377,35 +385,4 @@ fn a_service_lives_again() {
     assert_eq!(after.commitment, before.commitment);
     assert_right(&parties.predicted(2, &x), &x, "second");
     parties.drain(0);
-}
-
-/// Waits until material lies ready so many times at all.
-fn filled(parties: &Parties, times: u64) {
-    let ready = |s: &Arc<Service>| {
-        let state: serde_json::Value = serde_json::from_str(&s.state()).expect("JSON");
-        state["pool"] == times
-    };
-    let until = Instant::now() + PATIENCE;
-    while !parties.services.iter().all(ready) {
-        assert!(Instant::now() < until, "not filled");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Material lies ready for one item or several; batches use it up, in part, and more than there is.
-#[test]
-fn material_lies_ready_and_is_used_once() {
-    for (protocol, items) in [("shamir", 1), ("shamir", 4), ("sirnn", 1), ("sirnn", 3)] {
-        let pooled = |_, text: String| {
-            let text = text.replace("pool = 16 ", "pool = 3 ");
-            text.replace("pool_items = 1", &format!("pool_items = {items}"))
-        };
-        let parties = Parties::started(&format!("pool-{protocol}-{items}"), protocol, pooled);
-        for (id, n) in [(1, 1), (2, 2), (3, 5), (4, 14)] {
-            filled(&parties, 3);
-            let x = pictures(n);
-            assert_right(&parties.predicted(id, &x), &x, protocol);
-        }
-        parties.drain(0);
-    }
 }

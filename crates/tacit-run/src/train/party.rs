@@ -11,6 +11,7 @@ use crate::local::guarded;
 use crate::log::logged;
 use crate::member::Member;
 use crate::party::and_files;
+use crate::provenance::{Encounter, Provenance};
 use crate::record::{Record, Trace};
 use crate::{Error, Progress, check_outputs, write_output};
 
@@ -131,7 +132,11 @@ fn trained(
     observe: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Trained, Error> {
     let (terms, fixed) = config.training.terms(&config.settings()?)?;
-    let (us, mut trace) = (party.id(), Trace::default());
+    let us = party.id();
+    let mut trace = Trace {
+        encounter: Encounter::of(&party, &config.parties),
+        ..Trace::default()
+    };
     let options = &config.training;
     let observe = &mut logged(observe);
     let ended = guarded(us, || {
@@ -142,6 +147,7 @@ fn trained(
         let training = options.training(task.network, fixed);
         let report = TrainReport {
             revealed: trace.ledger.revealed(),
+            provenance: Provenance::of(&trace),
             error: Some(error.to_string()),
             ..TrainReport::new(&terms, options, &training, &[], Vec::new())
         };

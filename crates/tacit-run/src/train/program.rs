@@ -19,6 +19,7 @@ use super::{EpochReport, Resumed, Task, TrainOptions, TrainReport, Trained};
 use crate::agreement::Agreement;
 use crate::instance::Instance;
 use crate::job::Observer;
+use crate::provenance::Provenance;
 use crate::record::{Ledger, Trace, hearers};
 use crate::terms::Terms;
 use crate::totals::{Metered, Totals, exchange};
@@ -68,6 +69,7 @@ pub(super) fn train(
         batches,
         resumed,
         revealed: trace.ledger.revealed(),
+        provenance: Provenance::of(trace),
         ..TrainReport::new(terms, options, &training, &totals, epochs)
     };
     Ok(Trained { parameters, report })

@@ -5,7 +5,8 @@ use tacit_nn::plan::Modulus;
 use tacit_train::{Scores, Training};
 
 use super::TrainOptions;
-use crate::record::Revealed;
+use crate::provenance::Provenance;
+use crate::record::{Revealed, Trace};
 use crate::report::PhaseReport;
 use crate::terms::Terms;
 use crate::totals::Totals;
@@ -15,6 +16,9 @@ use crate::totals::Totals;
 pub struct TrainReport {
     /// The version of Tacit.
     pub tacit: String,
+    /// The date of the run, and the parties that met.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// The protocol's name.
     pub protocol: String,
     /// What the protocol protects against.
@@ -126,6 +130,7 @@ impl TrainReport {
         let parameters = training.network.parameters();
         TrainReport {
             tacit: env!("CARGO_PKG_VERSION").into(),
+            provenance: Provenance::of(&Trace::default()),
             protocol: instance.protocol.name.into(),
             security: instance.security(),
             parties: instance.parties,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use zeroize::Zeroizing;
 
 use super::turns::BUSY;
-use super::{Barred, Door, Entry, Id, Inner, Limits, REMEMBERED, Refused, Waiting};
+use super::{Barred, Door, Entry, Id, Inner, Limits, REMEMBERED, Refused, Times, Waiting};
 
 impl Inner {
     pub fn take(
@@ -36,6 +36,8 @@ impl Inner {
         if let Door::Closed(why) = &self.door {
             return Err(why.clone());
         }
+        // What was declined may come again, as when a budget is full again.
+        self.declined.retain(|(known, _)| *known != id);
         let client = self.client(client);
         if self.order.len() >= limits.waiting {
             self.make_room(&client, id, limits)?;
@@ -81,14 +83,20 @@ impl Inner {
     }
 
     pub fn end(&mut self, id: &Id, answer: Result<Vec<u8>, Refused>, limits: &Limits) {
-        let body = match self.entries.get(id) {
-            Some(Entry::Waiting(waiting)) => blake3::hash(&waiting.body),
-            Some(Entry::Running { body, client }) => {
+        let (body, times) = match self.entries.get(id) {
+            Some(Entry::Waiting(waiting)) => (blake3::hash(&waiting.body), None),
+            Some(Entry::Running {
+                body,
+                client,
+                waited,
+                since,
+            }) => {
                 let (body, client) = (*body, client.clone());
+                let (waited, computed) = (*waited, since.elapsed());
                 if answer.is_ok() {
                     self.answered(&client);
                 }
-                body
+                (body, answer.is_ok().then_some(Times { waited, computed }))
             }
             _ => return,
         };
@@ -104,6 +112,7 @@ impl Inner {
             *id,
             Entry::Done {
                 body,
+                times,
                 answer,
                 until,
             },

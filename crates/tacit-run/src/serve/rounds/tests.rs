@@ -75,6 +75,7 @@ fn round(
             told: Instant::now(),
             pool: Pool::default(),
             forgets,
+            lies: None,
         };
         match rounds.next(&mut party)? {
             Round::Batch(ids) => Ok(ids),
@@ -91,6 +92,35 @@ fn honest_parties_predict_the_same() {
     let (ends, _) = round(&queues, false, |_| None);
     for end in ends {
         assert_eq!(end.expect("honest"), [[1; 16], [2; 16], [3; 16]]);
+    }
+}
+
+/// A request that one party's policy does not allow is refused at all of them in the same round, with the
+/// code; the others of its batch are predicted. A code that is none is a lie.
+#[test]
+fn what_one_party_declines_all_refuse() {
+    let found = queues(&[1, 3]);
+    let bodies = SCHEME.split(&[2]).expect("it fits");
+    for (queue, body) in found.iter().zip(bodies).take(2) {
+        assert_eq!(queue.submit("lab", [2; 16], 1, body), Ok(()));
+    }
+    found[2].decline([2; 16], "budget");
+    let (ends, _) = round(&found, false, |_| None);
+    for end in ends {
+        assert_eq!(end.expect("honest"), [[1; 16], [3; 16]]);
+    }
+    for queue in &found[..2] {
+        let answer = queue.answer(&[2; 16], Duration::ZERO).expect("at once");
+        let refused = answer.expect_err("declined");
+        assert_eq!(refused.code, "declined-elsewhere");
+        assert!(
+            refused
+                .message
+                .contains("party 2 does not allow this request (budget)")
+        );
+    }
+    for code in ["", "Budget", "a b", &"x".repeat(CODE + 1)] {
+        assert!(!is_code(code.into()), "{code}");
     }
 }
 
@@ -112,6 +142,7 @@ fn what_all_have_of_a_batch_is_within_the_bound() {
     let one = Held {
         has: true,
         hashes: hashes.collect(),
+        declined: Some("x".repeat(CODE)),
     };
     let answer = Answer {
         leaves: false,
@@ -151,10 +182,16 @@ fn lies(said: &Said) -> Vec<Vec<u8>> {
         without[1] = Held {
             has: false,
             hashes: Vec::new(),
+            declined: None,
         };
+        let mut declines = held.clone();
+        declines[1].declined = Some("budget".into());
+        let mut shouts = held.clone();
+        shouts[1].declined = Some("<b>No".into());
         let mut wrong = held.clone();
         wrong[0].hashes = vec![(0, "0".into()), (7, "1".into())];
-        for held in [without, wrong, held[1..].to_vec(), Vec::new()] {
+        let fewer = held[1..].to_vec();
+        for held in [without, declines, shouts, wrong, fewer, Vec::new()] {
             let leaves = !answer.leaves;
             lies.push(serde_json::to_vec(&Answer { leaves, held }).expect("JSON"));
         }

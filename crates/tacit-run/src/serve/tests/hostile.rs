@@ -152,6 +152,31 @@ fn a_drain_before_the_others_are_there_is_kept() {
     }
 }
 
+/// A leader that proposes another batch to one party than to the other is found out before anything is
+/// computed, and quarantined: nobody meets it again by itself.
+#[test]
+fn a_leader_that_divides_the_others_is_quarantined() {
+    let mut parties = Parties::prepared("divides", "falcon", same);
+    let leader = Arc::get_mut(&mut parties.services[0]).expect("not started");
+    leader.lies = Some(crate::serve::rounds::of_another_request);
+    parties.start();
+    let (_, bodies) = (parties.sharing().split(given(&pictures(1)))).expect("it fits");
+    parties.submit([1; 16], 1, &bodies);
+    for answer in &parties.answers(&[1; 16])[1..] {
+        assert_eq!(answer.clone().expect_err("nothing computed").code, "failed");
+    }
+    for life in parties.lives.drain(..) {
+        assert!(life.join().expect("no panic").is_err());
+    }
+    for honest in &parties.services[1..] {
+        let state: serde_json::Value = serde_json::from_str(&honest.state()).expect("JSON");
+        assert_eq!(state["state"], "quarantined", "{state}");
+        let suspects = state["suspects"].as_array().expect("a list");
+        assert!(suspects.contains(&0.into()), "{state}");
+        assert!(honest.run(&mut |_| {}).is_err(), "stands still");
+    }
+}
+
 /// A party that has left before it begins, or while it waits for the others, waits no longer, and its port
 /// is free; the others go on waiting.
 #[test]
