@@ -8,6 +8,7 @@ use crate::fresh::build;
 use crate::isa::{self, simd};
 use crate::words::{clean_tail, push_bits, words_for};
 use crate::{Bits, Ring, par};
+use zeroize::Zeroize;
 
 /// `rows` vectors of `cols` bits; row `i` holds bit `i` of every element.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -16,6 +17,14 @@ pub struct BitRows {
     cols: usize,
     words_per_row: usize,
     data: Vec<u64>,
+}
+
+impl Zeroize for BitRows {
+    /// Wipes the words and leaves no bits.
+    fn zeroize(&mut self) {
+        self.data.zeroize();
+        *self = BitRows::default();
+    }
 }
 
 impl fmt::Debug for BitRows {

@@ -72,6 +72,7 @@ pub mod falcon;
 mod keys;
 pub mod machine;
 pub mod material_portions;
+mod material_queue;
 pub mod math;
 pub mod message;
 pub mod pool;

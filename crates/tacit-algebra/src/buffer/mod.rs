@@ -13,6 +13,7 @@ use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
 use bytemuck::Pod;
+use zeroize::Zeroize;
 
 /// A vector of numbers.
 #[derive(Clone)]
@@ -155,6 +156,18 @@ impl<T: Pod> Buffer<T> {
                 Arc::try_unwrap(data).unwrap_or_else(|data| data.to_vec())
             }
             place => Buffer(place).to_vec(),
+        }
+    }
+}
+
+impl<T: Pod> Zeroize for Buffer<T> {
+    /// Leaves no elements, and wipes the memory unless others share it: the last of these that is wiped
+    /// wipes all of it.
+    fn zeroize(&mut self) {
+        if let Place::Here { data, .. } = &mut std::mem::take(self).0
+            && let Some(data) = Arc::get_mut(data)
+        {
+            bytemuck::cast_slice_mut::<T, u8>(data).zeroize();
         }
     }
 }

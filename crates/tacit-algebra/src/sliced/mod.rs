@@ -15,6 +15,7 @@ use std::ops::Range;
 use crate::buffer::Sizes;
 use crate::planes;
 use crate::{BitRows, Bits};
+use zeroize::Zeroize;
 
 /// The most bits of an element.
 pub const MOST_BITS: usize = 6;
@@ -90,6 +91,13 @@ impl Gf {
 pub struct Sliced {
     gf: Gf,
     planes: BitRows,
+}
+
+impl Zeroize for Sliced {
+    /// Wipes the planes and leaves no elements.
+    fn zeroize(&mut self) {
+        self.planes.zeroize();
+    }
 }
 
 impl Sizes for Sliced {

@@ -12,6 +12,7 @@
 
 use tacit_algebra::{Buffer, Ring};
 use tacit_net::Party;
+use zeroize::Zeroize;
 
 use super::role::{PartyRole, open};
 use crate::machine::Call;
@@ -24,6 +25,8 @@ const SHIFTED: Message<Words> = Message::new("bicoptor truncate: deal shifted ma
 const MSB: Message<Words> = Message::new("bicoptor truncate: deal top bit of mask");
 
 /// A holder's part of the mask of one truncation.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct Mask<R> {
     /// What is added to the value before it is opened.
     pub summand: Buffer<R>,

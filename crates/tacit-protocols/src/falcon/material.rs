@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use tacit_algebra::{Bits, Buffer, Ring};
+use zeroize::Zeroize;
 
 use crate::replicated::Rss;
 
@@ -15,6 +16,15 @@ use crate::replicated::Rss;
 pub(super) struct View<B> {
     pub batch: Arc<B>,
     pub range: Range<usize>,
+}
+
+impl<B: Zeroize> View<B> {
+    /// Wipes the batch, if this is the last view of it.
+    fn wipe(mut self) {
+        if let Some(batch) = Arc::get_mut(&mut self.batch) {
+            batch.zeroize();
+        }
+    }
 }
 
 impl<B> View<B> {
@@ -36,6 +46,7 @@ impl<B> View<B> {
 
 /// What a private compare of a secret `x` of `rows` bits with a public number consumes
 /// (docs/spec/falcon.md, section 3): everything but `beta_bit` lives in Z_p.
+#[derive(Zeroize)]
 pub(super) struct CompareBatch {
     /// Elements, and so the stride between the rows.
     pub stride: usize,
@@ -53,6 +64,8 @@ pub(super) struct CompareBatch {
 
 /// What a sign consumes (docs/spec/falcon.md, section 4.1): a random `x` of `l - 1` bits as three
 /// summands, the parity of their wraps, and its bits.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct SignBatch<R> {
     pub x: Rss<Buffer<R>>,
     pub alpha: Rss<Bits>,
@@ -60,12 +73,16 @@ pub(super) struct SignBatch<R> {
 }
 
 /// A random bit over Z_2 and over Z_L: what a selection consumes.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct SelectBatch<R> {
     pub bit: Rss<Bits>,
     pub word: Rss<Buffer<R>>,
 }
 
 /// What a truncation by `trunc` bits consumes: `r = low + 2^{l-1} msb`, uniform.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct TruncateBatch<R> {
     pub r: Rss<Buffer<R>>,
     /// `low >> trunc`.
@@ -77,6 +94,8 @@ pub(super) struct TruncateBatch<R> {
 }
 
 /// The low `trunc` bits of a truncation's `r`, ready to be compared, with `beta` over Z_L as well.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct ExactBatch<R> {
     pub compare: CompareBatch,
     pub beta_word: Rss<Buffer<R>>,
@@ -89,6 +108,8 @@ pub(super) struct Store<R> {
     pub narrow_signs: VecDeque<View<SignBatch<u32>>>,
     pub selects: VecDeque<View<SelectBatch<R>>>,
     pub truncations: VecDeque<(u32, View<TruncateBatch<R>>)>,
+    /// What wipes all of it: a store is dropped without knowing more of `R`.
+    wipe: fn(&mut Store<R>),
 }
 
 impl<R: Ring> Store<R> {
@@ -98,7 +119,23 @@ impl<R: Ring> Store<R> {
             narrow_signs: VecDeque::new(),
             selects: VecDeque::new(),
             truncations: VecDeque::new(),
+            wipe: Store::wipe,
         }
+    }
+
+    fn wipe(&mut self) {
+        self.signs.drain(..).for_each(View::wipe);
+        self.narrow_signs.drain(..).for_each(View::wipe);
+        self.selects.drain(..).for_each(View::wipe);
+        let truncations = self.truncations.drain(..);
+        truncations.for_each(|(_, view)| view.wipe());
+    }
+}
+
+/// Wipes what was not consumed: after a service's last request, or after cheating.
+impl<R> Drop for Store<R> {
+    fn drop(&mut self) {
+        (self.wipe)(self);
     }
 }
 

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 use tacit_algebra::{Bits, Buffer, Ring};
+use zeroize::Zeroize;
 
 use super::domain::{Booleans, Domain, Words};
 use super::{PARTIES, Replicated};
@@ -19,7 +20,7 @@ use crate::machine::Audience;
 use crate::message::{self, Message};
 
 /// The two components of a replicated sharing that one party holds.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Zeroize)]
 pub struct Rss<T> {
     /// Component `i` of party `i`.
     pub own: T,

@@ -11,6 +11,7 @@
 
 use tacit_algebra::mersenne::{Field, Matrix};
 use tacit_algebra::{BitRows, Buffer, Prg};
+use zeroize::Zeroize;
 
 use super::Shamir;
 use super::params::Params;
@@ -98,7 +99,8 @@ pub(super) struct Demand {
 }
 
 /// Random numbers, each shared twice: `low` with degree `t`, `high` with degree `2t`.
-#[derive(Default)]
+#[derive(Default, Zeroize)]
+#[zeroize(bound = "F: bytemuck::Pod")]
 pub(super) struct Double<F> {
     pub low: Buffer<F>,
     pub high: Buffer<F>,

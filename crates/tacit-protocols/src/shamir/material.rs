@@ -4,12 +4,16 @@
 
 use tacit_algebra::Buffer;
 use tacit_algebra::sliced::Sliced;
+use zeroize::Zeroize;
 
 use super::deal::Double;
 use super::demand::Want;
 use super::small::{BitDoubles, EdaBits};
+use crate::material_queue::MaterialQueue;
 
 /// What a truncation consumes (docs/spec/liu24.md, section 2.2, TruncTriple).
+#[derive(Zeroize)]
+#[zeroize(bound = "F: bytemuck::Pod")]
 pub(super) struct TruncTriple<F> {
     /// The mask: `<r>` for a product, `[r]` for a sharing.
     pub mask: Buffer<F>,
@@ -20,6 +24,8 @@ pub(super) struct TruncTriple<F> {
 }
 
 /// What a comparison by the tree over the small field consumes (docs/spec/liu24.md, section 6.1).
+#[derive(Zeroize)]
+#[zeroize(bound = "F: bytemuck::Pod")]
 pub(super) struct SmallTree<F> {
     /// `r` with its bits.
     pub mask: EdaBits<F>,
@@ -33,6 +39,8 @@ pub(super) struct SmallTree<F> {
 }
 
 /// What a comparison by the tree over the large field consumes (docs/spec/liu24.md, section 6.2).
+#[derive(Zeroize)]
+#[zeroize(bound = "F: bytemuck::Pod")]
 pub(super) struct Tree<F> {
     /// `r` and its bits.
     pub mask: Buffer<F>,
@@ -49,6 +57,8 @@ pub(super) struct Tree<F> {
 }
 
 /// What a comparison by the rotation consumes (docs/spec/liu24.md, section 6.3).
+#[derive(Zeroize)]
+#[zeroize(bound = "F: bytemuck::Pod")]
 pub(super) struct Rot<F> {
     /// `r` and its bits.
     pub mask: Buffer<F>,
@@ -64,6 +74,8 @@ pub(super) struct Rot<F> {
 }
 
 /// Material for one want.
+#[derive(Zeroize)]
+#[zeroize(bound = "F: bytemuck::Pod")]
 pub(super) enum Material<F> {
     Product(Double<F>),
     Truncate(TruncTriple<F>),
@@ -73,4 +85,4 @@ pub(super) enum Material<F> {
 }
 
 /// Prepared material in the order in which the plan's calls consume it.
-pub(super) type Store<F> = std::collections::VecDeque<(Want, Material<F>)>;
+pub(super) type Store<F> = MaterialQueue<Want, Material<F>>;

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use tacit_algebra::{Bits, Buffer, Ring};
+use zeroize::Zeroize;
 
 use super::{BicoptorRss, RssCost};
 use crate::bicoptor::role::PartyRole;
@@ -16,6 +17,7 @@ use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::bicoptor::{Options, check_windows};
 use crate::cost::not_native;
 use crate::machine::Call;
+use crate::material_queue::MaterialQueue;
 use crate::message::Message;
 use crate::replicated::{Rss, Words, blocks};
 use crate::{Error, Truncation, pool};
@@ -35,6 +37,8 @@ pub(super) enum Want {
 }
 
 /// What a sign consumes.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct Sign<R> {
     /// `t` at the holders, `s` at the assistant.
     pub flips: Bits,
@@ -43,13 +47,15 @@ pub(super) struct Sign<R> {
 }
 
 /// Material for one want.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) enum Material<R> {
     Sign(Sign<R>),
     Truncate(Mask<R>),
 }
 
 /// Prepared material in the order in which the plan's calls consume it.
-pub(super) type Store<R> = VecDeque<(Want, Material<R>)>;
+pub(super) type Store<R> = MaterialQueue<Want, Material<R>>;
 
 impl Want {
     /// What is missing if it was not prepared.

@@ -6,6 +6,7 @@
 //! the two ANDs of a pair of groups have an operand in common, which is opened once.
 
 use tacit_algebra::{BitRows, Bits, Buffer, Ring, planes};
+use zeroize::Zeroize;
 
 use super::demand::{Material, Want};
 use super::{Share, Ubl};
@@ -23,6 +24,7 @@ const CHOICE: Message<BitRows> = Message::new("bicoptor bit: open masked bit");
 const VALUE: Message<Words> = Message::new("bicoptor bit: open masked value");
 
 /// A holder's material for the signs of one block of elements; the assistant keeps none.
+#[derive(Zeroize)]
 pub(super) struct Sign {
     /// Material for the first products: the mask of the bits that this holder knows, and a share of the products of
     /// both masks.
@@ -31,6 +33,7 @@ pub(super) struct Sign {
 }
 
 /// A holder's material for one level of the tree.
+#[derive(Zeroize)]
 struct Level {
     /// Shares of the masks of the upper groups' `p`.
     upper: BitRows,
@@ -41,6 +44,8 @@ struct Level {
 }
 
 /// A holder's material for bits as ring elements, and times them: shares of a random bit `rho`.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct Bit<R> {
     bit: Bits,
     word: Buffer<R>,

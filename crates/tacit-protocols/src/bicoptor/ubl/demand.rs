@@ -4,9 +4,8 @@
 //! common with the assistant; party 1 is sent what the draws cannot give. So the offline phase is
 //! one hop, from the assistant to party 1.
 
-use std::collections::VecDeque;
-
 use tacit_algebra::{Buffer, Ring};
+use zeroize::Zeroize;
 
 use super::adder::{Bit, Sign};
 use super::{Ubl, UblCost};
@@ -15,6 +14,7 @@ use crate::bicoptor::truncate::{Mask, check_plan, deal_mask};
 use crate::bicoptor::{Options, check_windows};
 use crate::cost::not_native;
 use crate::machine::{Bilinear, Call};
+use crate::material_queue::MaterialQueue;
 use crate::message::Message;
 use crate::replicated::Words;
 use crate::{Error, Truncation, pool};
@@ -44,6 +44,8 @@ pub(super) enum Want {
 }
 
 /// A multiplication triple.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) struct Triple<R> {
     /// A holder's share of the mask of the left operand.
     pub a: Buffer<R>,
@@ -56,6 +58,8 @@ pub(super) struct Triple<R> {
 }
 
 /// Material for one want.
+#[derive(Zeroize)]
+#[zeroize(bound = "R: bytemuck::Pod")]
 pub(super) enum Material<R> {
     Triple(Triple<R>),
     Truncate(Mask<R>),
@@ -64,7 +68,7 @@ pub(super) enum Material<R> {
 }
 
 /// Prepared material in the order in which the plan's calls consume it.
-pub(super) type Store<R> = VecDeque<(Want, Material<R>)>;
+pub(super) type Store<R> = MaterialQueue<Want, Material<R>>;
 
 impl Want {
     /// What is missing if it was not prepared.

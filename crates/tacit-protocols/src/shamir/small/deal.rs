@@ -4,6 +4,7 @@
 use tacit_algebra::BitRows;
 use tacit_algebra::mersenne::Field;
 use tacit_algebra::sliced::{Gf, Map, Sliced};
+use zeroize::Zeroize;
 
 use super::super::Shamir;
 use super::super::params::Params;
@@ -44,12 +45,14 @@ impl BitDealing {
 }
 
 /// Random elements, each shared twice: `low` with degree `t`, `high` with degree `2t`.
+#[derive(Zeroize)]
 pub(in super::super) struct BitDouble {
     pub low: Sliced,
     pub high: Sliced,
 }
 
 /// Doubles to take from, value by value; what is taken is gone.
+#[derive(Zeroize)]
 pub(in super::super) enum BitDoubles {
     /// Doubles that were made before; `used` of them are gone.
     Drawn { all: BitDouble, used: usize },

@@ -10,6 +10,7 @@ use std::ops::Range;
 use tacit_algebra::mersenne::{Field, buffer, of_bits, to_bits};
 use tacit_algebra::sliced::Sliced;
 use tacit_algebra::{BitRows, Buffer};
+use zeroize::Zeroize;
 
 use super::super::demand::Want;
 use super::super::material::{SmallTree, TruncTriple};
@@ -79,6 +80,8 @@ impl MaskCounts {
 }
 
 /// Numbers of `F`, and their bits over the small field.
+#[derive(Zeroize)]
+#[zeroize(bound = "F: bytemuck::Pod")]
 pub(in super::super) struct EdaBits<F> {
     pub numbers: Buffer<F>,
     pub bits: Sliced,
