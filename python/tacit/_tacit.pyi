@@ -184,7 +184,7 @@ def log(level: str) -> None:
     """Writes a log to stderr from now on: `off`, `warn`, `info`, `debug` or `trace`."""
 
 def check_settings(run: str) -> None:
-    """Refuses settings, as JSON, that no session could have: protocol, parties, network, options."""
+    """Refuses settings, as JSON, that no session could have."""
 
 def protocols() -> str:
     """Pairs of a protocol's name and its options, `key, help, choices`; the default one first."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import answers, charts, page
+from ._tacit import __version__
 from .alike import grouped
 from .page import Page
 from .report import PHASES, cost_table, count, duration, megabytes, scientific
@@ -207,9 +208,10 @@ def _name(data: Mapping[str, Any], party: int) -> str:
 def _provenance(data: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The section of when, where and by whom a report was made."""
     date = [data["date"]] if "date" in data else []
-    rows = [("made", ", ".join([*date, f"by Tacit {data['tacit']}"]))]
-    rows += [(word, data[key]) for word, key in (("run", "run"), ("plan", "plan")) if key in data]
-    rows += [(f"certificate of {each['name']}", each["certificate"]) for each in data.get("met", [])]
+    rows = [("made", ", ".join([*date, f"by Tacit {data.get('tacit', __version__)}"]))]
+    rows += [(key, data[key]) for key in ("run", "plan") if key in data]
+    met = data.get("met", [])
+    rows += [(f"certificate of {each['name']}", each["certificate"]) for each in met]
     words = ""
     if "run" in data:
         words = "All parties have the same name for the run, the same plan, and these certificates."

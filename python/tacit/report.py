@@ -108,16 +108,17 @@ class Report:
         `data_owner` (their numbers, of a prediction), `protocol, parties, security, ring, numbers,
         fraction_bits, truncation, order, public_model, network, images, batch`, `threshold` (of a
         protocol that lets it be chosen), `reveal` (of a prediction: what of the outputs was
-        opened), `roles` (of a protocol that has names for its parties), `setup`, `offline` and `online` (each `seconds,
-        rounds, bytes_sent`, one entry per party), `layers` (each `name, op, shape, seconds, rounds,
-        bytes`), `batches` (each `offline_seconds, online_seconds`), `warnings`, `doubt` (where the
-        answers differ by little beside what the plan's trial erred), `accuracy`, `agreement` and
-        `max_abs_error` (each `None` where it was not asked for, the last also where classes were
-        revealed). Of :func:`tacit.bench` also `op`, `n`, `chunk` and `max_ulp_error`, in units of
-        the last place; errors are from the exact function or, of what is none, from the same
-        fixed-point computation in the clear. Of several batches that were given one by one it is
-        the sum of their runs, and `runs` says how many: the shares are of all items, what is a
-        largest is that of any run, and a layer's bytes add up the busiest party's of each run.
+        opened), `roles` (of a protocol that has names for its parties), `setup`, `offline` and
+        `online` (each `seconds, rounds, bytes_sent`, one entry per party), `layers` (each `name,
+        op, shape, seconds, rounds, bytes`), `batches` (each `offline_seconds, online_seconds`),
+        `warnings`, `doubt` (where the answers differ by little beside what the plan's trial erred),
+        `accuracy`, `agreement` and `max_abs_error` (each `None` where it was not asked for, the
+        last also where classes were revealed). Of :func:`tacit.bench` also `op`, `n`, `chunk` and
+        `max_ulp_error`, in units of the last place; errors are from the exact function or, of what
+        is none, from the same fixed-point computation in the clear. Of several batches that were
+        given one by one it is the sum of their runs, and `runs` says how many: the shares are of
+        all items, what is a largest is that of any run, and a layer's bytes add up the busiest
+        party's of each run.
         """
         return json.loads(json.dumps(self.data))
 

@@ -375,7 +375,8 @@ def local(
 ) -> Session:
     """All parties on this machine.
 
-    A protocol that there is not, a number of parties or an option that it does not have are refused.
+    A protocol that is not known, and a number of parties or an option that it does not have, are
+    refused.
 
     Parameters
     ----------
