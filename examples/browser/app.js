@@ -49,15 +49,16 @@ function show(probabilities) {
   find("digit").textContent = best < 0 ? "·" : String(best);
 }
 
-function showShares(shares) {
+function showShares(shares, numbers) {
   shares.forEach((share, i) => {
     const { canvas, size } = cards[i];
     drawBytes(canvas, share);
-    const words = share.length
-      ? `${share.length} bytes. Alone they are random: any digit would look like this.`
+    // A share has a byte or more of every number; fewer are secrets by which parties know the request.
+    const words = share.length >= numbers
+      ? "Alone they are random: any digit would look like this."
       : "Nothing of the digit: it only helps the others.";
-    canvas.ariaLabel = share.length ? `${share.length} random bytes, drawn as greys` : "Empty";
-    size.textContent = words;
+    canvas.ariaLabel = `${share.length} random bytes, drawn as greys`;
+    size.textContent = `${share.length} bytes. ${words}`;
   });
 }
 
@@ -83,7 +84,7 @@ async function question() {
   try {
     const key = find("key").value.trim();
     const client = connect(addresses, { ...(key && { key }), timeout: 30 });
-    const found = await client.predict(told("model"), numbers, { onShares: showShares });
+    const found = await client.predict(told("model"), numbers, { onShares: (shares) => showShares(shares, numbers.length) });
     const { described } = found;
     if (found.values.length !== rows.length) throw new Error("the model does not tell ten digits apart");
     const probabilities = described.reveal === "probabilities" ? Array.from(found.values) : softmax(found.values);

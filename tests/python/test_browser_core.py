@@ -109,7 +109,7 @@ class Services:
         """The answer of every party."""
         number = os.urandom(16)
         for one, body in zip(self.all, bodies, strict=True):
-            assert one.submit(number, items, body) is None
+            assert one.submit("client", number, items, body) is None
         answers = [one.answer(number, 60) for one in self.all]
         assert [answer[0] for answer in answers] == ["answered"] * len(answers), answers
         return [answer[1] for answer in answers]

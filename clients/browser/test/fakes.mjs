@@ -3,9 +3,10 @@
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 
+/** The bytes of a secret that a body has beside its share. */
+export const SALT = 16;
 export const wasm = readFileSync(new URL("../dist/tacit.wasm", import.meta.url));
 
-const SALT = 16;
 const FRACTION = 10;
 
 /** What party `party` of three says of a model with four numbers. */
@@ -22,9 +23,9 @@ export function described(party, scheme = { kind: "replicated", bits: 64 }) {
   };
 }
 
-/** The share within a body: of a replicated one, without salts. */
+/** The share within a body: of a replicated one, without salts; of another, without a secret for each other party. */
 function answerOf(body, { kind }) {
-  if (kind !== "replicated") return body;
+  if (kind !== "replicated") return body.subarray(0, -2 * SALT);
   const half = body.length / 2;
   return Buffer.concat([body.subarray(SALT, half), body.subarray(half + SALT)]);
 }
@@ -71,6 +72,8 @@ export class Fake {
     if (request.method === "GET") {
       this.described += 1;
       if (this.moved) return response.writeHead(307, { Location: this.moved + request.url }).end();
+      const version = request.url.match(/\/versions\/([^/]+)/)?.[1];
+      if (version !== undefined && version !== this.told.version) return this.refuse(response, 404, "not-found");
       response.end(JSON.stringify({ name: this.told.name, platform: "tacit", parameters: this.told }));
       return;
     }
