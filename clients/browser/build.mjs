@@ -1,4 +1,4 @@
-// Builds dist/: the core by cargo and wasm-bindgen, the client as one file, its types, and their hashes.
+// Builds dist/: the core by cargo and bindgen/, the client as one file, its types, and their hashes.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -19,6 +19,8 @@ for (const folder of [generated, dist]) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
 }
+// Before this machine's paths are taken out, for which cargo would build it anew.
+run("cargo", "build", "--locked", "--quiet", "--manifest-path", join(here, "bindgen", "Cargo.toml"), "--target-dir", target);
 // Paths of this machine would be in the words of panics, and make every build another.
 const home = process.env.CARGO_HOME ?? join(process.env.HOME, ".cargo");
 process.env.RUSTFLAGS = `--remap-path-prefix=${root}=. --remap-path-prefix=${home}=cargo`;
@@ -32,8 +34,7 @@ Object.assign(process.env, {
 });
 run("cargo", "build", "--release", "--locked", "--package", "tacit-wasm", "--target", kind, "--quiet", "--manifest-path", join(root, "Cargo.toml"));
 const built = join(target, kind, "release", "tacit_wasm.wasm");
-const bindgen = process.env.WASM_BINDGEN ?? "wasm-bindgen";
-run(bindgen, built, "--target", "web", "--out-dir", generated, "--remove-name-section", "--remove-producers-section", "--omit-default-module-path");
+run(join(target, "debug", "tacit-bindgen"), built, generated);
 const wasm = readFileSync(join(generated, "tacit_wasm_bg.wasm"));
 writeFileSync(join(dist, "tacit.wasm"), wasm);
 
