@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo wheel check test built-rust test-rust test-python test-long lint lint-rust ci test-and-lint-rust bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser hostile random-graphs sessions serving memory off-samples interrupt plans malicious zoo notebooks analyze-truncation site tour clean
+.PHONY: help demo wheel check test built-rust test-rust test-python test-long lint lint-rust ci test-and-lint-rust bench bench-peers bench-liu24 bench-bicoptor2 bench-falcon bench-sirnn watch accuracy training tampering adaptive browser browser-tools hostile random-graphs sessions serving memory off-samples interrupt plans malicious zoo notebooks analyze-truncation site tour clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -95,9 +95,11 @@ tampering: $(VENV)/.test ## change every message of whole programs (long); fills
 adaptive: $(VENV)/.test ## attack malicious Falcon by cheaters that adapt (long); fills docs/results.md
 	$(BIN)/python scripts/adaptive.py
 
-browser: $(VENV)/.test ## build the client for browsers, and drive its demo page in Chromium (needs node, wasm-bindgen)
-	cd clients/browser && npm ci --no-audit --no-fund && npm run build && npm test
-	$(BIN)/python -m pytest tests/python/test_browser.py tests/python/test_browser_core.py
+browser-tools: ## bring Chromium (as root, by apt-get), Rust's target and npm's packages for the client for browsers
+	scripts/browser_tools.sh
+
+browser: $(VENV)/.test browser-tools ## build the client for browsers, and drive its demo page in Chromium (needs node)
+	TACIT_BROWSER=1 $(BIN)/python -m pytest tests/python/test_browser.py tests/python/test_browser_core.py
 
 hostile: ## read 100 000 damaged plans and run those that are accepted (minutes)
 	cargo test --release -p tacit-nn --test hostile_plans -- --ignored --nocapture

@@ -1,9 +1,15 @@
-"""The client for browsers, built where it can be."""
+"""The client for browsers, built where it can be.
+
+Where `TACIT_BROWSER` is set, a tool that is missing is a failure: tests skip nothing for it.
+"""
 
 import functools
+import os
 import shutil
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from tacit import _tacit
 
@@ -26,9 +32,23 @@ def missing():
     return None
 
 
+def browser():
+    """The path of Chromium or Chrome on this machine; None where neither is installed."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def skipped(why):
+    """The mark of tests that need what is missing, by `why`, if anything is."""
+    must = bool(os.environ.get("TACIT_BROWSER"))
+    return pytest.mark.skipif(why is not None and not must, reason=f"{why}; see make browser-tools")
+
+
 @functools.cache
 def build():
-    """Builds it, once for all tests."""
+    """Builds the client, once for all tests."""
+    why = missing()
+    assert why is None, why
     line = ["node", str(CLIENT / "build.mjs")]
     done = subprocess.run(
         line, check=False, capture_output=True, text=True, cwd=CLIENT, timeout=600

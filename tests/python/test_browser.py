@@ -7,7 +7,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -22,7 +21,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 import serving_config
-from browser_build import CLIENT, ROOT, build, missing
+from browser_build import CLIENT, ROOT, browser, build, missing, skipped
 from ports import free_ports
 
 PICTURE = ROOT / "docs" / "pictures" / "browser.png"
@@ -32,18 +31,11 @@ import serve as page  # noqa: E402
 SEVEN = [[[0.25, 0.2], [0.75, 0.2], [0.45, 0.85]], [[0.35, 0.52], [0.72, 0.52]]]
 """The strokes of a 7, in parts of the pad."""
 
+
 SECRETS = 32
 """Bytes of the secrets that each body ends with under Bicoptor, one for each other party."""
 
-
-def browser():
-    """The path of Chromium or Chrome on this machine; None where neither is installed."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next(filter(None, map(shutil.which, names)), None)
-
-
-WHY = missing() or (None if browser() else "Chromium is not installed")
-pytestmark = pytest.mark.skipif(WHY is not None, reason=str(WHY))
+pytestmark = skipped(missing() or (None if browser() else "Chromium is not installed"))
 
 
 def start(folder, model, protocol, origin, ports):
@@ -72,6 +64,7 @@ def wait(urls, processes, seconds=60):
 def seen(request, tmp_path_factory, digits_path, digits):
     """What a browser did with the page and three parties of a protocol."""
     folder = tmp_path_factory.mktemp(request.param)
+    assert browser(), "Chromium is not installed"
     build()
     mine, strangers, *ports = free_ports(8)
     origin = f"http://127.0.0.1:{mine}"

@@ -11,14 +11,13 @@ import time
 import numpy as np
 import onnx
 import pytest
-from browser_build import CLIENT, build, missing
+from browser_build import CLIENT, build, missing, skipped
 from onnx import TensorProto, helper, numpy_helper
 from ports import free_ports
 
 from tacit import _tacit
 
-WHY = missing()
-pytestmark = pytest.mark.skipif(WHY is not None, reason=str(WHY))
+pytestmark = skipped(missing())
 
 NAMES = {"sirnn": ("server", "client")}
 CORE = """
@@ -126,6 +125,13 @@ CASES = [
     ("bicoptor", "several", "probabilities"),
     ("shamir", "several", "probabilities"),
 ]
+
+
+def test_the_client_holds_against_parties_that_lie():
+    build()
+    line = ["npm", "test", "--silent"]
+    done = subprocess.run(line, check=False, capture_output=True, text=True, cwd=CLIENT)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
