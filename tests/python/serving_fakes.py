@@ -20,6 +20,10 @@ from tacit.serving import serve as serving
 
 WEIGHTS = np.arange(12, dtype=np.float64).reshape(4, 3) / 4
 NAMES = ("alpha", "beta", "gamma")
+CODES = {"failed": "peer-lost", "quarantined": "cheating"}
+"""The code of the error after which a core is in a state."""
+TIMES = (0.001, 0.0005)
+"""Seconds that a request waits for its batch, and that the batch takes."""
 
 
 class World:
@@ -90,10 +94,14 @@ class FakeService:
 
     def standing(self):
         told = {"state": self.state, "why": self.why, "suspects": self.suspects}
-        told["before"] = self.before
+        told |= {"before": self.before, "code": CODES.get(self.state)}
         numbers = ("waiting", "waiting_items", "running", "refused", "busy", "batches", "items")
         told |= dict.fromkeys(numbers, 0)
-        told |= {"answered": self.answered, "online_seconds": 0.5, "sent": 7, "received": 8}
+        told |= {"answered": self.answered, "online_seconds": 0.5, "offline_seconds": 1.5}
+        others = [name for name in NAMES if name != NAMES[self.party]]
+        told |= {"pool": 16, "sent": 7, "received": 8}
+        told |= {"sent_to": dict(zip(others, (3, 4), strict=True))}
+        told |= {"received_from": dict(zip(others, (6, 2), strict=True))}
         return json.dumps({**told, "rounds": 9, "digest": self.world.digest, "lives": self.lives})
 
     def described(self):
@@ -139,6 +147,9 @@ class FakeService:
             return None
         told = {"code": "missing-elsewhere", "message": "beta has no share of it"}
         return "refused", json.dumps(told).encode()
+
+    def times(self, request):
+        return TIMES
 
     def forget(self, request):
         self.forgotten.append(request)

@@ -113,7 +113,7 @@ def test_a_quarantine_is_told(tmp_path):
         wait_for(lambda: one.audited[-1]["kind"] == "quarantined" or len(one.audited) > 2)
         line = next(each for each in one.audited if each["kind"] == "quarantined")
         assert line["suspects"] == [1] and "secret" in line["why"]
-        assert 'tacit_errors_total{kind="quarantined",model="digits"} 1.0' in metrics(one)
+        assert 'tacit_errors_total{kind="cheating",model="digits"} 1.0' in metrics(one)
 
 
 def test_what_ended_the_session_before_is_told_on_this_machine(tmp_path):

@@ -6,7 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -19,6 +26,7 @@ GAUGES = {
     "waiting": "Requests that wait.",
     "waiting_items": "Items of the requests that wait.",
     "running": "Requests that are computed.",
+    "pool": "How often material for pool_items items lies ready, in all sessions together.",
 }
 COUNTERS = {
     "answered": "Requests that the core answered.",
@@ -27,11 +35,17 @@ COUNTERS = {
     "batches": "Batches that were computed.",
     "items": "Items that were computed.",
     "online_seconds": "Seconds of the online phase.",
-    "sent": "Bytes sent to the other parties.",
-    "received": "Bytes received from the other parties.",
+    "offline_seconds": "Seconds in which material was made.",
+    "sent": "Bytes sent to the other parties, also to agree on batches and to make material.",
+    "received": "Bytes received from the other parties, counted as those sent.",
     "rounds": "Rounds between the parties.",
     "lives": "How often the parties came together.",
 }
+PEERS = {
+    "sent": ("sent_to", "Bytes sent to another party."),
+    "received": ("received_from", "Bytes received from another party."),
+}
+"""What is counted of each other party, by the core's name for it."""
 
 
 class Metrics:
@@ -45,6 +59,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        # Memory, descriptors, time of the processor, and when the process began.
+        ProcessCollector(registry=self.registry)
         self.requests = Counter(
             "tacit_requests",
             "Requests for a prediction, by how they ended.",
@@ -56,7 +72,8 @@ class Metrics:
         )
         self.seconds = Histogram(
             "tacit_request_seconds",
-            "Seconds of a request: read (its body), answer (queue and online), audit, all.",
+            "Seconds of a request: read (its body), answer (queue: until its batch begins, and "
+            "batch: until that is computed), audit, all.",
             ["model", "phase"],
             buckets=SECONDS,
             registry=self.registry,
@@ -69,7 +86,7 @@ class Metrics:
         )
         self.errors = Counter(
             "tacit_errors",
-            "Errors of a model's life, of the audit log, of the program.",
+            "Errors that ended a model's life, by their codes; of the audit log, of the program.",
             ["model", "kind"],
             registry=self.registry,
         )
@@ -118,4 +135,12 @@ class Standing(Collector):
             found = make(f"tacit_core_{family}", words, labels=labels)
             for key, each in told.items():
                 found.add_metric(list(key), float(each.get(family) or 0))
+            yield found
+        for direction, (field, words) in PEERS.items():
+            name = f"tacit_core_peer_{direction}_bytes"
+            found = CounterMetricFamily(name, words, labels=[*labels, "peer"])
+            for key, each in told.items():
+                peers: Mapping[str, int] = each.get(field) or {}
+                for peer, count in peers.items():
+                    found.add_metric([*key, peer], float(count))
             yield found

@@ -160,6 +160,7 @@ class Routes:
         taken = clock()
         share = await self._answer(request, served, client, asked, begun)
         timed(self.host, request.scope["state"], "answer", clock() - taken)
+        self._part(request, served, asked)
         state.sent = len(share)
         answered = Answered(
             id=asked.id,
@@ -189,6 +190,16 @@ class Routes:
 
         return await desk.answer(asked, ticket, max(left, 0.001), gone)
 
+    def _part(self, request: Request, served: Served, asked: Asked) -> None:
+        """Notes what of an answer's time was the queue's and what its batch's; once of each."""
+        ticket: Ticket = request.state.ticket
+        times = served.desk.service.times(asked.id)
+        if times is None or ticket.given:
+            return
+        waited, computed = times
+        timed(self.host, request.scope["state"], "queue", waited, ago=computed)
+        timed(self.host, request.scope["state"], "batch", computed)
+
     def is_somebody(self, request: Request) -> bool:
         """Whether a request says who asks, if anyone has to."""
         shows = "authorization" in request.headers or request.state.certificate is not None
@@ -205,11 +216,13 @@ class Routes:
         return self.host.model(client, named["model"], named.get("version"))
 
 
-def timed(host: Host, state: MutableMapping[str, Any], phase: str, seconds: float) -> None:
-    """Notes how long a phase of a request took that has just ended."""
+def timed(
+    host: Host, state: MutableMapping[str, Any], phase: str, seconds: float, *, ago: float = 0.0
+) -> None:
+    """Notes how long a phase of a request took that ended just now, or so many seconds ago."""
     host.metrics.seconds.labels(state["model"], phase).observe(seconds)
-    now = time.time_ns()
-    state.setdefault("phases", []).append((phase, now - int(seconds * 1e9), now))
+    ended = time.time_ns() - int(ago * 1e9)
+    state.setdefault("phases", []).append((phase, ended - int(seconds * 1e9), ended))
 
 
 def _is_near(request: Request) -> bool:

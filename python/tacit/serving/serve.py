@@ -143,7 +143,9 @@ class Party:
             facts |= facts_of(served.desk.service.described())
             facts["certificates"] = fingerprints(self.config)
         else:
-            self.metrics.errors.labels(key[0], state).inc()
+            # A party that another has drained is met again: that is a restart, and no error.
+            if state != "drained":
+                self.metrics.errors.labels(key[0], told.get("code") or state).inc()
             self.note_offer(served)
         if told["suspects"]:
             facts["suspects"] = told["suspects"]
