@@ -1,4 +1,4 @@
-"""The commands of an operator: `tacit doctor`, `tacit approve`."""
+"""The commands of an operator: `tacit doctor`, `tacit approve`, `tacit metrics`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from rich.markup import escape
 from .. import outputs
 from ..arguments import real
 from ..console import out
+from ..serving.commands import read_key
 from ..visible import visible
 from .approve import Offered
 from .doctor import WAIT_S, examine
 from .findings import COLOURS, Finding, worst
+from .levels import Levels
+from .scrape import scrape
 
 CODE = 2
 """The exit code where something keeps the party from running."""
@@ -39,6 +42,13 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--commitment", metavar="HEX", help="the owner has committed to this file")
     add("--yes", action="store_true", help="approve what is shown; without it or both: show it")
     add("--json", metavar="FILE", help="write what is offered and how it differs here")
+
+    made = command("metrics", metrics, "show how a party of a service stands, by its metrics")
+    add = made.add_argument
+    add("party", metavar="URL", help="such as http://127.0.0.1:8100; http on its machine alone")
+    add("--key-file", metavar="FILE", help="the key of a client, where it is another machine")
+    add("--certificate", action="append", metavar="PEM", help="to trust beside this machine's")
+    add("--json", metavar="FILE", help="write all of it here")
 
 
 def doctor(args: argparse.Namespace) -> int:
@@ -66,3 +76,13 @@ def approve(args: argparse.Namespace) -> None:
     outputs.write([(args.json, json.dumps(offered.told(), indent=2) + "\n")])
     for line in offered.approve(args.digest, args.commitment, yes=args.yes):
         out.print(visible(line), markup=False, soft_wrap=True)
+
+
+def metrics(args: argparse.Namespace) -> None:
+    """`tacit metrics`: one party's models, times, traffic, material and errors."""
+    given = [args.key_file, *(args.certificate or ())]
+    outputs.check([args.json], given)
+    key = read_key(args.key_file) if args.key_file else None
+    found = Levels.of(args.party, scrape(args.party, key, args.certificate or ()))
+    outputs.write([(args.json, json.dumps(found.told(), indent=2) + "\n")])
+    out.print(found)
