@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/pictures/: the demo, a run, a page of results, a notebook, the site.
+"""Takes the pictures of docs/pictures/: demo, run, page of results, metrics, notebook, site.
 
 Each is of what the program shows when it runs here and now, taken with Chromium, which `CHROMIUM`
 names where it is elsewhere. `pip install --group docs --group notebooks` brings the rest.
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from notebooks import smaller
@@ -144,6 +145,28 @@ def take_terminal(folder):
     output = run(folder, [sys.executable, "-m", "tacit", *command])
     shown = " ".join(["tacit", *command]).replace(" --labels", " \\\n    --labels")
     terminal(folder, "terminal", shown, output, 60)
+
+
+def take_metrics(folder):
+    """A party of three after its clients have asked for a while, three of them at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+
+    import tacit
+    from serving import Service
+
+    x, model = np.load(folder / "images.npy"), ROOT / "examples" / "digits" / "digits.onnx"
+    with Service(folder / "parties", "bicoptor", "semi-honest", 16, model) as service:
+        with tacit.connect(service.urls, timeout=60) as client, ThreadPoolExecutor(3) as threads:
+            asked = [threads.submit(client.predict, "model", x[i : i + 1]) for i in range(300)]
+            for each in asked:
+                each.result()
+        # The party makes the material that these have used.
+        time.sleep(2)
+        command = ["metrics", service.urls[0]]
+        output = run(folder, [sys.executable, "-m", "tacit", *command])
+    terminal(folder, "metrics", " ".join(["tacit", *command]), output, 60)
 
 
 def take_result(folder):
