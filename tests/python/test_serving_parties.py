@@ -13,11 +13,13 @@ pytest.importorskip("httpx")
 
 import serving_config
 from ports import free_ports
-from serving_fakes import client_table
+from serving_fakes import client_table, wait_for
 
 import tacit
 from tacit import ServiceError, _tacit
 from tacit.cli import main
+from tacit.operating.levels import Levels
+from tacit.operating.scrape import scrape
 from tacit.serving import described
 
 pytestmark = pytest.mark.skipif(not hasattr(_tacit, "Service"), reason="the core has no Service")
@@ -94,6 +96,40 @@ def test_it_predicts(service, digits_path, digits):
     assert service.described("digits")["inputs"][0]["shape"] == [-1, 1, 8, 8]
 
 
+def told(three, party):
+    """How a party stands, by its metrics."""
+    return Levels.of(three.urls[party], scrape(three.urls[party]))
+
+
+def test_what_passed_between_the_parties_is_in_their_metrics(three, service, digits):
+    for _ in range(3):
+        service.predict("digits", digits[0][:2])
+    # Until each has made the material that these used.
+    wait_for(lambda: all(told(three, party).models[0].pool == 16 for party in range(3)), 20)
+    each = [told(three, party) for party in range(3)]
+    traffic = [{peer.peer: (peer.sent, peer.received) for peer in one.peers} for one in each]
+    names = serving_config.NAMES
+    for party, name in enumerate(names):
+        assert set(traffic[party]) == set(names) - {name}
+        for other in traffic[party]:
+            sent = traffic[party][other][0]
+            received = traffic[names.index(other)][name][1]
+            # All but what was said since the last batch.
+            assert sent > 100 and abs(sent - received) < 0.2 * sent + 2000, (name, other)
+        model = each[party].models[0]
+        assert model.state == "ready" and model.offline_seconds > 0 and model.online_seconds > 0
+
+
+def test_the_time_of_an_answer_has_its_parts_in_the_metrics(three, service, digits):
+    service.predict("digits", digits[0][:1])
+    for party in range(3):
+        one = told(three, party)
+        phases = {phase.phase: phase for phase in one.phases}
+        assert phases["queue"].requests == phases["batch"].requests == one.models[0].answered
+        parts = phases["queue"].mean + phases["batch"].mean
+        assert 0 < parts < 1.01 * phases["answer"].mean
+
+
 def test_a_party_that_is_killed_comes_again(three, service, digits_path, digits):
     """Requests meanwhile end in the right answer or a clear error; most wait and are answered."""
     x = digits[0][:4]
@@ -124,11 +160,14 @@ def test_a_party_that_is_killed_comes_again(three, service, digits_path, digits)
         thread.join()
     assert False not in found and found.count(True) > 20
     assert all(isinstance(each, bool) or "refuses" in each for each in found)
+    for party in (0, 2):
+        assert "peer-lost" in {error.code for error in told(three, party).errors}
 
 
 def test_a_party_that_is_restarted_is_met_again(three, service, digits):
-    """Told to stop, it ends gently; the others stay up and meet it when it is back."""
+    """Told to stop, it ends gently; the others stay up and meet it when it is back: no error."""
     before = service.predict("digits", digits[0][:1])
+    errors = [told(three, party).errors for party in range(2)]
     three.processes[2].terminate()
     assert three.processes[2].wait(15) == 0
     three.processes[2] = three.start(2)
@@ -137,6 +176,7 @@ def test_a_party_that_is_restarted_is_met_again(three, service, digits):
     assert time.monotonic() - begun < 10
     np.testing.assert_allclose(after.output, before.output, atol=1e-3)
     assert all(process.poll() is None for process in three.processes)
+    assert [told(three, party).errors for party in range(2)] == errors
 
 
 def test_a_budget_is_spent_for_good(three, digits):
