@@ -33,6 +33,7 @@ class World:
         self.name, self.version, self.grace = name, version, grace
         self.session = secrets.token_hex(16)
         self.held = [{}, {}, {}]
+        self.declined = {}
         self.digest = hashlib.sha256(name.encode()).hexdigest()
         self.changed = threading.Condition()
         self.max_body = 64 << 20
@@ -129,6 +130,11 @@ class FakeService:
             self.world.changed.notify_all()
         return None
 
+    def decline(self, request, code):
+        with self.world.changed:
+            self.world.declined[request] = code
+            self.world.changed.notify_all()
+
     def answer(self, request, seconds):
         time.sleep(self.delay)
         if not self.answers.wait(min(seconds, 0.1)):
@@ -141,6 +147,10 @@ class FakeService:
                 share = np.frombuffer(self.world.held[self.party][request]).reshape(-1, 4)
                 self.answered += 1
                 return "answered", (share @ WEIGHTS).tobytes()
+        if request in self.world.declined:
+            why = f"beta does not allow it ({self.world.declined[request]})"
+            told = {"code": "declined-elsewhere", "message": why}
+            return "refused", json.dumps(told).encode()
         self.grace = getattr(self, "grace", {})
         begun = self.grace.setdefault(request, time.monotonic())
         if time.monotonic() - begun < self.world.grace:

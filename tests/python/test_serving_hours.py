@@ -97,7 +97,8 @@ def ask(three, name, number=None):
     running, world = three
     number = number or secrets.token_bytes(16)
     texts = [body(world, part, 1, number=number) for part in shares(np.ones((1, 4)))]
-    return ask_all(running, texts, authorization=f"Bearer key-of-{name}")
+    headers = {"authorization": f"Bearer key-of-{name}", "x-request-id": number.hex()}
+    return ask_all(running, texts, **headers)
 
 
 def test_requests_are_refused_out_of_hours(three, clock):
@@ -125,7 +126,7 @@ def test_one_party_that_is_closed_is_enough(three, clock):
     answers = ask(three, "always")
     refused(answers[2], 403, "closed")
     for answer in answers[:2]:
-        refused(answer, 502, "missing-elsewhere")
+        refused(answer, 403, "declined-elsewhere", "closed")
     clock[0] = moment("2026-03-04 10:00")
 
 

@@ -21,7 +21,7 @@ SLICE = 1.0
 """Seconds that a thread waits for an answer before it looks whether anyone still does."""
 FEW = 1 << 18
 """Bytes of a share that the core takes at once, since handing them to a thread takes longer."""
-REFUNDED = ("missing-elsewhere", "drained", "busy")
+REFUNDED = ("missing-elsewhere", "declined-elsewhere", "drained", "busy")
 """Refusals before anything was computed."""
 
 T = TypeVar("T")
@@ -160,7 +160,11 @@ class Desk:
         digest = hashlib.sha256(asked.items.to_bytes(8, "little") + asked.share).digest()
         ticket = self.tickets.get(asked.id)
         if ticket is None:
-            self.policy.charge(client, asked.items)
+            try:
+                self.policy.charge(client, asked.items)
+            except Refusal as refusal:
+                self.service.decline(asked.id, refusal.code)
+                raise
             ticket = self.tickets[asked.id] = Ticket(client, asked.items, digest)
         elif ticket.client.name != client.name or ticket.digest != digest:
             told = "another request has this id; draw a new one of 16 random bytes"

@@ -12,6 +12,7 @@ STATUS = {
     "unknown-client": 401,
     "not-allowed": 403,
     "closed": 403,
+    "declined-elsewhere": 403,
     "not-found": 404,
     "no-such-method": 405,
     "too-slow": 408,

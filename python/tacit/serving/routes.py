@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import MutableMapping
 from typing import Any
@@ -139,9 +140,13 @@ class Routes:
         state.model = served.name
         if self.host.stopping:
             raise not_ready(served.name, "draining")
-        self.host.policy.check_hours(client)
-        told = served.described()
-        self.host.policy.check_reveal(client, served.name, told["reveal"])
+        try:
+            self.host.policy.check_hours(client)
+            told = served.described()
+            self.host.policy.check_reveal(client, served.name, told["reveal"])
+        except Refusal as refusal:
+            decline(request, served, refusal.code)
+            raise
         length = checked_head(request)
         # A small model's requests hold little memory, however slowly they come.
         body.most = min(body.most, MOST_HEADER + told["max_body"])
@@ -214,6 +219,17 @@ class Routes:
         """The model that a request names."""
         named = request.path_params
         return self.host.model(client, named["model"], named.get("version"))
+
+
+def decline(request: Request, served: Served, code: str) -> None:
+    """Has the other parties hear of a request that is refused before its body is read.
+
+    Its number is the one that a client puts into a header. Another than that of the body declines
+    nothing but what this client would send under it.
+    """
+    number = request.headers.get("x-request-id", "")
+    if code != "not-ready" and re.fullmatch("[0-9a-f]{32}", number):
+        served.desk.service.decline(bytes.fromhex(number), code)
 
 
 def timed(
