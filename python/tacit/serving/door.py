@@ -6,9 +6,13 @@ import resource
 import socket
 import weakref
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
+from .._tacit import TacitError
+from ..operating.ports import listening
 from .limits import Limits
+from .log import Log
 
 BESIDE = 256
 """Descriptors for all but clients: other parties, logs, files."""
@@ -67,3 +71,18 @@ def descriptors(wanted: int) -> int:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return soft
+
+
+def door_of(service: Mapping[str, Any], limits: Limits, log: Log, backlog: int) -> Door:
+    """A socket that listens to clients, and lets in as many as there are descriptors for."""
+    address = service["listen"]
+    try:
+        listener = listening(address, backlog)
+    except OSError as error:
+        raise TacitError(f"service.listen: {address}: {error.strerror or error}") from None
+    wanted = limits.connections + BESIDE
+    had = descriptors(wanted)
+    if had < wanted:
+        told = f"fewer files may be open than the {wanted} that this service wants (ulimit -n)"
+        log.warn(told, files=had)
+    return Door(listener, limits, max(had - BESIDE, 1))

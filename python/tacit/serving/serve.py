@@ -22,13 +22,12 @@ from .. import _tacit
 from .._tacit import TacitError, __version__
 from ..operating.approve import keep_offer
 from ..operating.members import certificates
-from ..operating.ports import listening
 from .app import make_app
 from .audit import Audit, signer_of
 from .budgets import Budgets, beside
 from .clients import clients_of
 from .desk import Desk
-from .door import BESIDE, Door, descriptors
+from .door import door_of
 from .guard import guarded
 from .host import Host, Served
 from .hours import Hours
@@ -322,7 +321,8 @@ def server_of(party: Party) -> Server:
 async def serve(party: Party, *, signals: bool = True, server: Server | None = None) -> None:
     """Serves until a signal, or until the server is told to end."""
     server = server or server_of(party)
-    listener = door_of(party, server.config.backlog)
+    given = (party.config["service"], party.host.limits, party.log)
+    listener = door_of(*given, server.config.backlog)
     party.start()
     stopping: list[asyncio.Task[None]] = []
     reloads: set[asyncio.Task[None]] = set()
@@ -374,21 +374,6 @@ async def look_daily(party: Party) -> None:
             await asyncio.sleep(3600)
             await asyncio.to_thread(party.refresh_keys)
             party.look_at_certificates(warn=hour == 24)
-
-
-def door_of(party: Party, backlog: int) -> Door:
-    """A socket that listens to clients, and lets in as many as there are descriptors for."""
-    address, limits = party.config["service"]["listen"], party.host.limits
-    try:
-        listener = listening(address, backlog)
-    except OSError as error:
-        raise TacitError(f"service.listen: {address}: {error.strerror or error}") from None
-    wanted = limits.connections + BESIDE
-    had = descriptors(wanted)
-    if had < wanted:
-        told = f"fewer files may be open than the {wanted} that this service wants (ulimit -n)"
-        party.log.warn(told, files=had)
-    return Door(listener, limits, max(had - BESIDE, 1))
 
 
 def facts_of(described: bytes | None) -> dict[str, Any]:
