@@ -167,7 +167,8 @@ class FakeService:
             return self.world.held[self.party].pop(request, None) is not None
 
     def leave(self):
-        self.state = "draining"
+        if self.state == "ready":
+            self.state = "draining"
         self.ends.set()
 
     def breaks(self, state, why, suspects=()):

@@ -1,4 +1,4 @@
-"""The commands of an operator: `tacit doctor`, `tacit approve`, `tacit metrics`."""
+"""The commands of an operator: doctor, approve, quarantine, metrics."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from .. import outputs
 from ..arguments import real
 from ..console import out
 from ..serving.commands import read_key
+from ..serving.quarantine import events, lift, lines_of, quarantine_file
+from ..serving.service import read_config
 from ..visible import visible
 from .approve import Offered
 from .doctor import WAIT_S, examine
@@ -49,6 +51,11 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--key-file", metavar="FILE", help="the key of a client, where it is another machine")
     add("--certificate", action="append", metavar="PEM", help="to trust beside this machine's")
     add("--json", metavar="FILE", help="write all of it here")
+    made = command("quarantine", quarantine, "look at cheating that a service found, and lift it")
+    add = made.add_argument
+    add("what", choices=("show", "lift"), help="lift: the service may meet the others again")
+    add("--config", required=True, metavar="SERVE.toml")
+    add("--reason", metavar="TEXT", help="what was found out, for the audit log; to lift it")
 
 
 def doctor(args: argparse.Namespace) -> int:
@@ -86,3 +93,23 @@ def metrics(args: argparse.Namespace) -> None:
     found = Levels.of(args.party, scrape(args.party, key, args.certificate or ()))
     outputs.write([(args.json, json.dumps(found.told(), indent=2) + "\n")])
     out.print(found)
+
+
+def quarantine(args: argparse.Namespace) -> None:
+    """`tacit quarantine`: what is known of cheating that was found, and its end by a person."""
+    audit = Path(read_config(str(Path(args.config).resolve()))["service"]["audit"])
+    if args.what == "lift":
+        lift(audit, args.reason or "")
+        lines = [
+            "The quarantine is lifted. Start `tacit serve` anew, or send it SIGHUP if it runs:"
+        ]
+        lines.append("it meets the others again, and notes the reason in its audit log.")
+    else:
+        path = quarantine_file(audit)
+        found = events(path)
+        lines = ["this party is not quarantined"]
+        if found is not None:
+            lines = lines_of(path, found)
+            lines.append(f'To lift it: tacit quarantine lift --config {args.config} --reason "..."')
+    for line in lines:
+        out.print(line, markup=False, soft_wrap=True)

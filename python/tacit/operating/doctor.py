@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from .._tacit import TacitError, __version__
 from ..serving.clients import clients_of
 from ..serving.policy import check_listener
+from ..serving.quarantine import events, quarantine_file
 from ..serving.service import read_config
 from . import local
 from .echo import key_of
@@ -47,6 +49,7 @@ def examine(path: str, wait: float = WAIT_S, *, models: bool = True) -> Iterator
     if member.serves:
         config, found = _service(path)
         yield found
+        yield from _still(config)
     else:
         told = f"this is party {member.id} of {len(member.parties)}"
         yield ok("config", f"{told}; all else in it is read at its start")
@@ -77,6 +80,15 @@ def _service(path: str) -> tuple[Mapping[str, Any] | None, Finding]:
     if open_doors:
         return config, warning("config", f"{words}: {open_doors[0]}", "name [[clients]]")
     return config, ok("config", words)
+
+
+def _still(config: Mapping[str, Any] | None) -> Iterator[Finding]:
+    """Whether a service meets nobody, since it has found cheating."""
+    audit = Path(config["service"]["audit"]) if config else None
+    found = events(quarantine_file(audit)) if audit else None
+    if found is not None:
+        told = "this party is quarantined, since one broke the protocol: it meets nobody"
+        yield error("quarantine", told, "look at it by `tacit quarantine show`")
 
 
 def url_of(service: Mapping[str, Any]) -> str | None:

@@ -134,7 +134,8 @@ class Host:
         found: dict[str, str] = {}
         for served in self.models.values():
             reason = "draining" if self.stopping else served.runner.reason(whole=whole)
-            here = not served.is_leaving and (served.runner.was_ready() or not served.added)
+            known = served.runner.was_ready() or served.runner.halted() is not None
+            here = not served.is_leaving and (known or not served.added)
             if reason is not None and (self.stopping or here):
                 found[self._named(served)] = reason
         return found

@@ -18,7 +18,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from .runner import Key
-from .service import Service, standing
+from .service import Stands, standing
 
 SECONDS = (0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STATES = ("new", "connecting", "ready", "draining", "drained", "failed", "quarantined")
@@ -97,7 +97,16 @@ class Metrics:
             registry=self.registry,
         )
 
-    def watch(self, cores: Callable[[], Mapping[Key, Service]]) -> None:
+    def stands_still(self, why: Callable[[], str | None]) -> None:
+        """Tells whether the party is quarantined whenever it is asked; `why` says it of then."""
+        family = Gauge(
+            "tacit_quarantined",
+            "1 while this party meets nobody, since one broke the protocol.",
+            registry=self.registry,
+        )
+        family.set_function(lambda: float(why() is not None))
+
+    def watch(self, cores: Callable[[], Mapping[Key, Stands]]) -> None:
         """Tells how the models stand whenever it is asked; `cores` are those of then."""
         self.registry.register(Standing(cores))
 
@@ -115,7 +124,7 @@ class Metrics:
 class Standing(Collector):
     """The levels and counters that the core keeps."""
 
-    def __init__(self, cores: Callable[[], Mapping[Key, Service]]):
+    def __init__(self, cores: Callable[[], Mapping[Key, Stands]]):
         self.cores = cores
 
     def collect(self) -> Iterator[Any]:

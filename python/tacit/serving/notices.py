@@ -16,7 +16,7 @@ def fingerprints(config: Mapping[str, Any]) -> dict[str, str]:
     for each in config["parties"]:
         try:
             prints = [one.fingerprint for one in certificates(each["certificate"])]
-        except TacitError:
+        except (TacitError, OSError):
             # Damaged since the parties met by it.
             prints = ["unreadable"]
         found[each["name"]] = " ".join(prints)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from .log import Log
+from .quarantine import named, quarantined
 from .service import Service, standing
 
 LEAST = 0.2
@@ -35,13 +37,24 @@ class Runner:
         Where it says what happens.
     changed
         Hears of `ready`, `failed`, `quarantined` and `drained`.
+    halted
+        Says why no model of this party meets the others; None if they do.
     """
 
-    def __init__(self, key: Key, service: Service, parties: list[str], log: Log, changed: Changed):
+    def __init__(
+        self,
+        key: Key,
+        service: Service,
+        parties: list[str],
+        log: Log,
+        changed: Changed,
+        *,
+        halted: Callable[[], str | None] = lambda: None,
+    ):
         self.key, self.service, self.parties = key, service, parties
         self.facts = {"model": key[0], "version": key[1]}
-        self.log, self.changed = log, changed
-        self.stopping = threading.Event()
+        self.log, self.changed, self.halted = log, changed, halted
+        self.stopping, self.woken = threading.Event(), threading.Event()
         self.lives = 0
         self.thread = threading.Thread(target=self._run, name=f"model {key[0]}", daemon=True)
         self.watcher = threading.Thread(target=self._watch, name=f"watch {key[0]}", daemon=True)
@@ -54,11 +67,23 @@ class Runner:
     def stop(self) -> None:
         """Takes no more requests, and ends once those are answered that were taken."""
         self.stopping.set()
+        self.halt()
+
+    def halt(self) -> None:
+        """Begins no life any more, and waits neither for the others nor for the next try."""
+        self.woken.set()
         self.service.leave()
 
     def is_over(self) -> bool:
         """Whether the model's life has ended."""
         return not self.thread.is_alive()
+
+    def standing(self) -> str:
+        """The core's state and counters, as JSON; quarantined with all other models."""
+        told = self.service.standing()
+        if self.halted() is None:
+            return told
+        return json.dumps({**json.loads(told), "state": "quarantined"})
 
     def reason(self, *, whole: bool = False) -> str | None:
         """Why the model is not ready, in words for anyone; None if it is.
@@ -66,12 +91,14 @@ class Runner:
         `whole` adds what another party did that ended the last session: one that stands still is
         waited for in vain.
         """
-        told = standing(self.service)
+        halted, told = self.halted(), standing(self.service)
+        if halted is not None:
+            return halted
         state = told["state"]
         if state == "ready" and not self.stopping.is_set():
             return None
         if state == "quarantined":
-            return quarantine(self.named(told["suspects"]))
+            return quarantined(self.named(told["suspects"]))
         if self.stopping.is_set():
             return "draining"
         before = told.get("before")
@@ -83,36 +110,37 @@ class Runner:
 
     def named(self, suspects: list[int]) -> str:
         """The names of parties."""
-        names = [
-            f"party {number} ({self.parties[number]})"
-            for number in suspects
-            if 0 <= number < len(self.parties)
-        ]
-        return " or ".join(names) or "a party"
+        known = [number for number in suspects if 0 <= number < len(self.parties)]
+        return named([{"number": number, "name": self.parties[number]} for number in known])
 
     def _run(self) -> None:
         pause, lives = LEAST, 0
-        while not self.stopping.is_set():
+        while not self.stopping.is_set() and self.halted() is None:
             self.log.info("connects", **self.facts)
-            if self._live():
-                # Another party has ended it, to be restarted: it will be back.
-                self.changed(self.key, "drained", standing(self.service))
-                pause = LEAST
-                self.stopping.wait(pause)
-                continue
-            told = standing(self.service)
+            ended, told = self._live(), standing(self.service)
             if told["state"] == "quarantined":
-                words = quarantine(self.named(told["suspects"]))
-                self.log.error(words, **self.facts, why=told["why"])
+                # First of all: nothing may meet from now on.
                 self.changed(self.key, "quarantined", told)
+                words = quarantined(self.named(told["suspects"]))
+                self.log.error(words, **self.facts, why=told["why"])
                 return
+            if self.halted() is not None:
+                break
+            if ended:
+                # Another party has ended it, to be restarted: it will be back.
+                self.changed(self.key, "drained", told)
+                pause = LEAST
+                self.woken.wait(pause)
+                continue
             self.changed(self.key, "failed", told)
             if told["lives"] > lives:
                 pause, lives = LEAST, told["lives"]
             seconds = pause * random.uniform(0.75, 1.25)
             self.log.warn("is not ready", **self.facts, why=told["why"], again_in=seconds)
-            self.stopping.wait(seconds)
+            self.woken.wait(seconds)
             pause = min(2 * pause, MOST)
+        if self.halted() is not None:
+            self.log.warn("stands still, as all models of this party", **self.facts)
 
     def _live(self) -> bool:
         """One life; whether it ended as it should."""
@@ -135,11 +163,3 @@ class Runner:
                 self.log.info("is ready", **self.facts, digest=told["digest"], commitment=committed)
                 self.changed(self.key, "ready", told)
             self.thread.join(0.1)
-
-
-def quarantine(who: str) -> str:
-    """What a quarantine means, and what to do."""
-    return (
-        f"quarantined: {who} broke the protocol; nothing connects again by itself. Find out with "
-        "its operator what happened (the audit log has the time), then restart this service"
-    )

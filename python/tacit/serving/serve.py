@@ -38,9 +38,11 @@ from .metrics import Metrics
 from .models import Table, changes, in_order, key_of, leave
 from .notices import ending, ends_of, fingerprints, unpinned
 from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_of
+from .quarantine import Quarantine, event_of
 from .quiet import WINDOW_S, Quiet
 from .runner import Key, Runner
 from .service import Service, make_service, read_config
+from .still import Still
 from .tokens import tokens_of
 from .tracing import traces_of
 
@@ -99,9 +101,12 @@ class Party:
         self.tls = tls_of(service)
         meet(self.tls, config)
         self.audit = Audit(Path(service["audit"]), signer_of(config["party"]))
+        self.quarantine = Quarantine(Path(service["audit"]))
         models = {key_of(table): self._served(config, table) for table in config["models"]}
         self.host = self._host(models)
-        self.metrics.watch(self.cores)
+        self.metrics.watch(self.runners)
+        given = (self.quarantine, self.audit, self.log, self.metrics)
+        self.still = Still(*given, self.runners)
         self.metrics.expire(ends_of(config))
         for words in [*warnings, *ending(config), *unpinned(config["service"], config["models"])]:
             self.log.warn(words)
@@ -110,7 +115,8 @@ class Party:
         key, service = key_of(table), config["service"]
         core = self.make(self.path, *key)
         names = [each["name"] for each in config["parties"]]
-        runner = Runner(key, core, names, self.log, self.changed)
+        tells = (self.log, self.changed)
+        runner = Runner(key, core, names, *tells, halted=self.quarantine.why)
         desk = Desk(core, self.policy, int(service["queue"]), float(service["keep_s"]))
         return Served(table, runner, desk, added)
 
@@ -130,12 +136,14 @@ class Party:
             traces=traces_of(self.config),
         )
 
-    def cores(self) -> dict[Key, Service]:
-        """The models' cores, of now."""
-        return {key: served.desk.service for key, served in self.host.models.items()}
+    def runners(self) -> dict[Key, Runner]:
+        """The runners of the models, of now."""
+        return {key: served.runner for key, served in self.host.models.items()}
 
     def changed(self, key: Key, state: str, told: dict[str, Any]) -> None:
-        """Notes in the audit log how a model's life goes."""
+        """Notes in the audit log how a model's life goes; after cheating all models stand still."""
+        if state == "quarantined":
+            self.still.halt(event_of(self.config, key, told["suspects"], told["why"]))
         facts: dict[str, Any] = {"model": key[0], "version": key[1], "why": told["why"]}
         served = self.host.models.get(key)
         if state == "ready" and served is not None:
@@ -167,11 +175,12 @@ class Party:
         """Begins to meet the other parties."""
         party = self.config["party"]
         self.audit.write("start", tacit=__version__, party=party["id"], config=self.path)
+        self.still.begins()
         for served in self.host.models.values():
             served.runner.start()
 
     def reload(self) -> None:
-        """Reads models, clients and the certificate of HTTPS anew; all else stays as it is.
+        """Reads models, clients, the certificate of HTTPS and the quarantine anew, nothing else.
 
         What is wrong is logged, and that part stays as it was.
         """
@@ -182,6 +191,7 @@ class Party:
                 self.log.error("the config stays as it was", why=str(error))
                 return
             for what, part in (
+                ("this party meets nobody, as before", self._read_quarantine),
                 ("the models stay as they were", self._read_models),
                 ("the clients stay as they were", self._read_clients),
                 ("the certificate of HTTPS stays as it was", self._renew_https),
@@ -190,6 +200,18 @@ class Party:
                     part(config)
                 except WRONG as error:
                     self.log.error(what, why=str(error))
+
+    def _read_quarantine(self, config: Mapping[str, Any]) -> None:
+        """Meets the others again, with models made anew, if the quarantine was lifted."""
+        if not self.still.look():
+            return
+        models = {key_of(table): self._served(config, table) for table in config["models"]}
+        for served in self.host.models.values():
+            served.desk.close()
+        self.still.ends()
+        self.host.models = models
+        for served in models.values():
+            served.runner.start()
 
     def _read_models(self, config: Mapping[str, Any]) -> None:
         came, gone = changes(self.host.models, config["models"])

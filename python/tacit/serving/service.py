@@ -9,15 +9,19 @@ from typing import Any, Protocol
 from .. import _tacit
 
 
-class Service(Protocol):
+class Stands(Protocol):
+    """Whatever says how a model stands."""
+
+    def standing(self) -> str:
+        """The model's state and counters, as JSON."""
+        ...
+
+
+class Service(Stands, Protocol):
     """One served model at one party; safe for several threads."""
 
     def run(self, notice: Callable[[str], None]) -> None:
         """One life: meets the other parties, then answers until :meth:`leave` or an error."""
-        ...
-
-    def standing(self) -> str:
-        """The service's state and counters, as JSON."""
         ...
 
     def described(self) -> bytes | None:
@@ -87,6 +91,6 @@ def read_config(path: str) -> dict[str, Any]:
     return json.loads(_tacit.serve_config(path))
 
 
-def standing(service: Service) -> dict[str, Any]:
+def standing(service: Stands) -> dict[str, Any]:
     """How a model stands."""
     return json.loads(service.standing())
