@@ -11,13 +11,14 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from serving_fakes import client_table, config, keys, parties
+from serving_fakes import FakeService, World, client_table, config, keys, parties, table_of
 from test_serving_http import ask_all, body, post, refused, shares
 
 from tacit import TacitError
 from tacit.serving.budgets import PARTS, Budgets, Spent
 from tacit.serving.clients import Client, clients_of
 from tacit.serving.https import tls_of
+from tacit.serving.notices import unpinned
 from tacit.serving.policy import Policy, check_listener, port_of
 from tacit.serving.refusals import Refusal
 
@@ -260,6 +261,53 @@ def test_an_open_door(tmp_path, change, words):
     made = config(tmp_path, 0, 8100, **change)
     with pytest.raises(TacitError, match=words):
         check_listener(made)
+
+
+AWAY = {"listen": "0.0.0.0:8100", "certificate": "c.pem", "key": "k.pem"}
+PINS = {"digest": "204d", "commitment": "9f86"}
+
+
+@pytest.mark.parametrize("pins", [[], ["digest"], ["commitment"]])
+def test_a_foreign_model_that_is_not_pinned(tmp_path, pins):
+    """A digest alone is of the plan: its owner could serve any weights under it."""
+    made = config(tmp_path, 0, 8100, clients=CLIENTS, **AWAY)
+    made["models"][0] |= {key: PINS[key] for key in pins}
+    with pytest.raises(TacitError, match=r"'digits' is another party's.*approved = .*commitment"):
+        check_listener(made)
+    # On this machine alone it is warned of.
+    (words,) = unpinned(made["service"], made["models"])
+    assert "'digits' is served" in words and ("weights" in words) == (pins == ["digest"])
+    made["service"]["listen"] = "127.0.0.1:8100"
+    assert check_listener(made) == []
+
+
+@pytest.mark.parametrize("how", ["approved", "pins", "file"])
+def test_a_model_that_is_pinned_or_ones_own(tmp_path, how):
+    made = config(tmp_path, 0, 8100, clients=CLIENTS, **AWAY)
+    if how == "approved":
+        made["service"]["approved"] = "approved.json"
+    else:
+        made["models"][0] |= PINS if how == "pins" else {"file": "digits.onnx"}
+    assert check_listener(made) == [] and list(unpinned(made["service"], made["models"])) == []
+
+
+def test_a_foreign_model_that_comes_is_pinned(tmp_path, capfd):
+    with parties(tmp_path) as (running, _):
+        one = running[0]
+        one.services["faces"] = FakeService(World("faces"), 0)
+        one.party.log.level = 0
+        # As if it listened beyond this machine.
+        listen = one.config["service"]["listen"]
+        one.config["service"]["listen"] = "0.0.0.0:8100"
+        table = {**table_of("faces", 1), "digest": "204d"}
+        one.config["models"] = [*one.config["models"], table]
+        one.party.reload()
+        assert "'faces' is another party's" in capfd.readouterr().err
+        assert len(one.party.host.models) == 1
+        table["commitment"] = "9f86"
+        one.party.reload()
+        assert len(one.party.host.models) == 2
+        one.config["service"]["listen"] = listen
 
 
 def test_a_key_that_others_can_read(tmp_path):

@@ -40,14 +40,25 @@ def ends_of(config: Mapping[str, Any]) -> list[tuple[str, float]]:
     return [(name, each.ends) for name, each in found if each.ends is not None]
 
 
+def is_pinned(service: Mapping[str, Any], table: Mapping[str, Any]) -> bool:
+    """Whether a model is this party's own, or served only as this party has approved it.
+
+    A digest alone is of the plan: the owner could change all weights under it.
+    """
+    named = table.get("digest") and table.get("commitment")
+    return bool(table.get("file") or service.get("approved") or named)
+
+
 def unpinned(service: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """Warnings of models that are served whatever their owner makes of them."""
     for each in models:
-        pinned = each.get("digest") or each.get("file") or service.get("approved")
-        if not pinned:
+        if not is_pinned(service, each):
+            what = "whatever its owner offers"
+            if each.get("digest"):
+                what = "with whatever weights its owner offers, as its digest is of the plan alone"
             yield (
-                f"the model '{each['name']}' is served whatever its owner offers: approve one by "
-                "service.approved and `tacit approve`"
+                f"the model '{each['name']}' is served {what}: approve one by service.approved and "
+                "`tacit approve`"
             )
 
 

@@ -15,6 +15,7 @@ from ..operating.members import secret
 from .budgets import Budgets, Spent
 from .clients import ANYONE, Client, Shown, rank
 from .hours import Hours
+from .notices import is_pinned
 from .refusals import Refusal
 from .tokens import Tokens
 
@@ -166,9 +167,25 @@ def check_listener(config: Mapping[str, Any]) -> list[str]:
         if not re.fullmatch(r"https?://[a-z0-9.\-\[\]:]+", origin):
             told = "give scheme://host[:port] in lower case, without a path or *"
             raise TacitError(f"service.origins: {origin!r} is no origin; {told}")
+    check_pinned(service, config["models"])
     if config["clients"]:
         return []
     return ["no [[clients]] are named: whoever reaches this machine's loopback may ask"]
+
+
+def check_pinned(service: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses to serve others with what another party's models are not held to."""
+    address = service["listen"]
+    if is_loopback(host_of(address)):
+        return
+    for table in tables:
+        if not is_pinned(service, table):
+            raise TacitError(
+                f"models: '{table['name']}' is another party's, and whatever plan and weights that "
+                f"one offers would be served at service.listen, {address}, which is not this "
+                'machine alone; write approved = "approved.json" in [service], then look at it and '
+                "approve it by `tacit approve`; or give the model both digest and commitment"
+            )
 
 
 def host_of(address: str) -> str:

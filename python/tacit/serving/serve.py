@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from .log import Handler, Log
 from .metrics import Metrics
 from .models import Table, changes, in_order, key_of, leave
 from .notices import ending, ends_of, fingerprints, unpinned
-from .policy import Policy, check_listener, host_of, is_loopback, port_of, salt_of
+from .policy import Policy, check_listener, check_pinned, host_of, is_loopback, port_of, salt_of
 from .quarantine import Quarantine, event_of
 from .quiet import WINDOW_S, Quiet
 from .runner import Key, Runner
@@ -205,6 +205,7 @@ class Party:
         """Meets the others again, with models made anew, if the quarantine was lifted."""
         if not self.still.look():
             return
+        self._check_pinned(config, config["models"])
         models = {key_of(table): self._served(config, table) for table in config["models"]}
         for served in self.host.models.values():
             served.desk.close()
@@ -215,6 +216,7 @@ class Party:
 
     def _read_models(self, config: Mapping[str, Any]) -> None:
         came, gone = changes(self.host.models, config["models"])
+        self._check_pinned(config, came)
         new = {key_of(table): self._served(config, table, added=True) for table in came}
         for words in unpinned(config["service"], came):
             self.log.warn(words)
@@ -228,6 +230,11 @@ class Party:
         if came or gone:
             names = [" ".join(key_of(table)) for table in config["models"]]
             self.audit.write("models", names=names)
+
+    def _check_pinned(self, config: Mapping[str, Any], tables: Sequence[Table]) -> None:
+        """Refuses models of others that are not pinned, by where this party listens meanwhile."""
+        listen = self.config["service"]["listen"]
+        check_pinned({**config["service"], "listen": listen}, tables)
 
     def _leave(self, key: Key) -> None:
         leave(self.host.models[key], self.host.limits.request_s)

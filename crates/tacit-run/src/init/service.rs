@@ -55,7 +55,7 @@ impl Setup<'_> {
              pool_items = 1\n\
              pool_mb = 256.0 # the most memory that it takes\n\
              audit = \"audit.jsonl\"\n\
-             # approved = \"approved.json\"  # serve what `tacit approve` has written there, and nothing else\n",
+             # approved = \"approved.json\"  # serve what `tacit approve` has written there, and nothing else; needed at another address than loopback\n",
             HTTP + party,
         );
         text += "\n# [[clients]]  # who may ask; without any everyone may, from this machine alone\n\
