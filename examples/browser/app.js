@@ -91,8 +91,11 @@ async function question() {
     show(probabilities);
     const best = Math.max(...probabilities);
     say(`It is a ${probabilities.indexOf(best)}, at ${(100 * best).toFixed(1)} %. Answered in ${Math.round(found.milliseconds)} ms.`);
+    const trusts = described.security.startsWith("semi-honest")
+      ? "It trusts the parties to compute as agreed: a false computation would not be seen. "
+      : "";
     find("facts").textContent =
-      `Protocol ${described.protocol} (${described.security}). The parties had the request for ` +
+      `Protocol ${described.protocol} (${described.security}). ${trusts}The parties had the request for ` +
       `${found.served.map((each) => Math.round(each)).join(", ")} ms. Plan ${described.digest.slice(0, 16)}…, request ${found.id}.`;
   } catch (error) {
     say(error.message, true);

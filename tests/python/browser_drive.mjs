@@ -65,6 +65,7 @@ async function shown(page) {
       shares: texts("#bars li > :last-child"),
       status: document.getElementById("status").textContent,
       isBad: document.getElementById("status").classList.contains("bad"),
+      facts: document.getElementById("facts").textContent,
       parties: texts("#parties li"),
       bytes,
       wide: document.documentElement.scrollWidth - document.documentElement.clientWidth,

@@ -143,6 +143,7 @@ def test_the_answer_is_onnxruntimes(seen, how, digits_path):
     assert shown["digit"] == str(right.argmax())
     words = rf"It is a {right.argmax()}, at [0-9.]+ %\. Answered in [0-9]+ ms\."
     assert re.fullmatch(words, shown["status"]), shown["status"]
+    assert "semi-honest" in shown["facts"] and "trusts the parties" in shown["facts"]
 
 
 def test_the_drawing_and_the_picture_are_recognised(seen, digits):

@@ -1,6 +1,7 @@
 """Clients of a service: what they share, what they put together, and what they refuse."""
 
 import asyncio
+import dataclasses
 import json
 import secrets
 import socket
@@ -15,7 +16,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytest.importorskip("httpx")
 
-from serving_fakes import WEIGHTS, FakeSharing, client_table, keys, parties, wait_for
+from serving_fakes import WEIGHTS, FakeSharing, World, client_table, keys, parties, wait_for
 
 import tacit
 from tacit import ServiceError, TacitError
@@ -70,6 +71,28 @@ def test_it_predicts(service, three):
     assert list(answer.served) == service.names and len(answer.requests) == 1
     assert "falcon" in str(answer) and "score" in str(answer) and "<p>" in answer._repr_html_()
     assert three[0][0].audited[-1]["request"] == answer.requests[0]
+
+
+@pytest.mark.parametrize(
+    ("security", "kind", "words"),
+    [
+        ("semi-honest, 1 of 3 corrupt", "replicated", "a false computation would not"),
+        ("semi-honest, up to 2 of 5 corrupt", "shamir", "false shares of the answer would be seen"),
+        ("semi-honest, 1 of 3 corrupt", "holders", ": a false answer would not be seen"),
+        ("semi-honest, 1 of 2 corrupt", "pair", ": a false answer would not be seen"),
+        ("malicious with abort, 1 of 3 corrupt", "replicated", None),
+    ],
+)
+def test_an_answer_says_whom_it_trusts(service, security, kind, words):
+    """Proofs there are under malicious security alone; shares that hold each other in two kinds."""
+    told = {**World().described(0), "scheme": {"kind": kind, "bits": 64}}
+    agreed = described.Agreed(told, (0, 1, 2), FakeSharing(json.dumps(told)), 8, 1)
+    answer = service.predict("digits", X)
+    answer = dataclasses.replace(answer, security=security, redundant=agreed.is_redundant)
+    trusts = "trusts the parties to compute as agreed"
+    for shown in (answer.summary(), str(answer), answer._repr_html_()):
+        assert (trusts in shown) == (words is not None) and (words or "") in " ".join(shown.split())
+    assert (answer.trust is None) == (words is None) and trusts not in repr(answer)
 
 
 def test_it_takes_what_a_session_takes(service):
@@ -400,7 +423,8 @@ def test_the_command(three, urls, tmp_path, capsys):
     line = ["predict", "digits", *given, "--input", str(tmp_path / "x.npy")]
     assert main([*line, "--output", str(tmp_path / "y.npy")]) == 0
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), X @ WEIGHTS, rtol=1e-5)
-    assert "score" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "score" in said and "It trusts the parties to compute as agreed" in said
     assert main([*line[:-1], str(tmp_path / "no.npy")]) == 2
     assert main([*line, "--digest", "00"]) == 2
     assert "another model" in capsys.readouterr().err

@@ -173,6 +173,7 @@ class Client:
             seconds=self.loop.time() - deadline + self.timeout,
             served=dict(zip(self.names, longest, strict=True)),
             requests=tuple(answers[0].id.hex() for answers in asked),
+            redundant=agreed.is_redundant,
         )
 
     async def _asked(

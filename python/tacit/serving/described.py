@@ -51,6 +51,11 @@ class Agreed:
     max_items: int
     item_bytes: int
 
+    @property
+    def is_redundant(self) -> bool:
+        """Whether shares of an answer hold each other, so that the client refuses false ones."""
+        return self.told["scheme"]["kind"] in ("replicated", "shamir")
+
     def encode(self, x: Given) -> np.ndarray:
         """The items of `x`, float32, in the order in which they are shared."""
         inputs = [
@@ -164,8 +169,9 @@ def _read(party: str, told: Any) -> dict[str, Any]:
         fits = type(body) is int and body >= 0
         fits = fits and all(type(number) is int and 0 <= number < 1 << 31 for number in whole)
         fits = fits and told["max_items"] > 0
-        texts = ("name", "version", "digest", "session", "reveal")
+        texts = ("name", "version", "protocol", "security", "digest", "session", "reveal")
         fits = fits and all(isinstance(held[key], str) for key in texts)
+        fits = fits and isinstance(held["scheme"]["kind"], str)
         for each in (*held["inputs"], *held["outputs"]):
             fits = fits and isinstance(each["name"], str)
             for size in (*each["shape"], *each.get("item_shape", ())):

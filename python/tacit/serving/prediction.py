@@ -33,6 +33,8 @@ class Prediction:
         How long each party had it, by their addresses; of several requests the longest.
     requests : tuple of str
         The ids of its requests, which the parties' logs have.
+    redundant : bool
+        Whether the parties' shares of the answer hold each other, so that false ones are refused.
     """
 
     outputs: Outputs
@@ -44,6 +46,7 @@ class Prediction:
     seconds: float
     served: dict[str, float]
     requests: tuple[str, ...]
+    redundant: bool = False
 
     @property
     def readings(self) -> dict[str, Reading]:
@@ -66,8 +69,21 @@ class Prediction:
         """The first few answers as a table."""
         return answers.table(self.outputs, self.readings)
 
+    @property
+    def trust(self) -> str | None:
+        """What the answer rests on where no proof does; None under malicious security."""
+        if not self.security.startswith("semi-honest"):
+            return None
+        seen = "a false answer would not be seen"
+        if self.redundant:
+            seen = "false shares of the answer would be seen, a false computation would not"
+        return f"It trusts the parties to compute as agreed: {seen}."
+
     def summary(self) -> str:
-        """What was run, and how long it took."""
+        """What was run, how long it took, and whom the answer trusts."""
+        return "\n".join(filter(None, (self._ran(), self.trust)))
+
+    def _ran(self) -> str:
         most = max(self.served.values(), default=0.0)
         return (
             f"{self.model} {self.version} by {self.protocol} ({self.security}): "
@@ -82,7 +98,7 @@ class Prediction:
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in self.outputs.items())
-        return f"<Prediction {shapes}; {self.summary()}>"
+        return f"<Prediction {shapes}; {self._ran()}>"
 
     def _repr_html_(self) -> str:
         return f"{html_table(self.table())}<p>{html.escape(self.summary())}</p>"
