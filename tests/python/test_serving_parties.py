@@ -28,14 +28,14 @@ CLIENT = """
 [[clients]]
 name = "lab"
 key_sha256 = "{}"
-queries = 400
+queries = {}
 """
 
 
 class Parties:
     """Three processes of `tacit serve`."""
 
-    def __init__(self, folder, model, protocol="bicoptor", security=None):
+    def __init__(self, folder, model, protocol="bicoptor", security=None, queries=400):
         self.folder = folder
         self.ports = free_ports(6)
         serving_config.write(
@@ -44,7 +44,9 @@ class Parties:
             self.ports,
             protocol,
             run=f'security = "{security}"' if security else "",
-            service=lambda party: CLIENT.format(client_table("lab", f"key-{party}")["key_sha256"]),
+            service=lambda party: CLIENT.format(
+                client_table("lab", f"key-{party}")["key_sha256"], queries
+            ),
         )
         self.processes = [self.start(party) for party in range(3)]
 
@@ -65,8 +67,8 @@ class Parties:
         logs = [(self.home(party) / "log").read_text() for party in range(3)]
         assert codes == [0, 0, 0], "\n".join(logs)
 
-    def client(self, **more):
-        return tacit.connect(self.urls, keys=["key-0", "key-1", "key-2"], timeout=30, **more)
+    def client(self, timeout=30):
+        return tacit.connect(self.urls, keys=["key-0", "key-1", "key-2"], timeout=timeout)
 
 
 @pytest.fixture(scope="module")
@@ -130,38 +132,62 @@ def test_the_time_of_an_answer_has_its_parts_in_the_metrics(three, service, digi
         assert 0 < parts < 1.01 * phases["answer"].mean
 
 
-def test_a_party_that_is_killed_comes_again(three, service, digits_path, digits):
-    """Requests meanwhile end in the right answer or a clear error; most wait and are answered."""
+@pytest.fixture(scope="module", params=[("bicoptor", None), ("falcon", "malicious")])
+def steady(request, tmp_path_factory, digits_path):
+    """Parties that clients ask as much as they like, under one protocol and then another."""
+    made = Parties(tmp_path_factory.mktemp("steady"), digits_path, *request.param, queries=10**6)
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize("party", range(3))
+def test_a_party_that_is_killed_comes_again(steady, digits_path, digits, party):
+    """Each request ends in the right answer or a clear error, and right ones come again soon."""
     x = digits[0][:4]
     expected = tacit.compile(digits_path, ring=64).reference(x)
     found, over = [], threading.Event()
 
-    def ask(place):
+    def ask(service, place):
         while not over.is_set():
+            begun = time.monotonic()
             try:
                 answer = service.predict("digits", x[place : place + 1])
-                found.append(bool(np.allclose(answer.output, expected[place], atol=1e-3)))
-            except ServiceError as error:
-                found.append(str(error))
+                right = np.allclose(answer.output, expected[place], atol=1e-3)
+                found.append((begun, "right" if right else "wrong"))
+            except BaseException as error:
+                found.append((begun, error))
 
-    threads = [threading.Thread(target=ask, args=(place,)) for place in range(4)]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.3)
-    three.processes[1].send_signal(signal.SIGKILL)
-    three.processes[1].wait()
-    three.processes[1] = three.start(1)
-    begun, before = time.monotonic(), len(found)
-    while len(found) < before + 20 and time.monotonic() - begun < 20:
-        time.sleep(0.02)
-    assert time.monotonic() - begun < 10
-    over.set()
-    for thread in threads:
-        thread.join()
-    assert False not in found and found.count(True) > 20
-    assert all(isinstance(each, bool) or "refuses" in each for each in found)
-    for party in (0, 2):
-        assert "peer-lost" in {error.code for error in told(three, party).errors}
+    def right(since):
+        return sum(what == "right" for begun, what in found if begun > since)
+
+    with steady.client() as service, steady.client(timeout=0.5) as hasty:
+        askers = [(service, 0), (service, 1), (service, 2), (hasty, 3)]
+        threads = [threading.Thread(target=ask, args=asker) for asker in askers]
+        for thread in threads:
+            thread.start()
+        try:
+            wait_for(lambda: right(0) >= 8, 40)
+            steady.processes[party].send_signal(signal.SIGKILL)
+            steady.processes[party].wait()
+            steady.processes[party] = steady.start(party)
+            back = time.monotonic()
+            wait_for(lambda: right(back) >= 20, 15)
+        finally:
+            over.set()
+            for thread in threads:
+                # A request has 30 s, whatever happens to it.
+                thread.join(40)
+    assert not any(thread.is_alive() for thread in threads)
+    ended = [what for _, what in found if what != "right"]
+    assert [what for what in ended if not isinstance(what, ServiceError)] == []
+    assert {error.code for error in ended} <= CLEAR, ended
+    assert all(process.poll() is None for process in steady.processes)
+    for other in {0, 1, 2} - {party}:
+        assert "peer-lost" in {error.code for error in told(steady, other).errors}
+
+
+CLEAR = {"failed", "missing-elsewhere", "not-ready", "unreachable", "other-session", "timeout"}
+"""Codes of errors that say to whoever asks that the parties have lost each other."""
 
 
 def test_a_party_that_is_restarted_is_met_again(three, service, digits):
