@@ -1,5 +1,6 @@
 """How a service lives: it meets the others again, but never whoever cheats; it stops gently."""
 
+import io
 import json
 import os
 import secrets
@@ -21,6 +22,7 @@ from ports import free_ports
 from serving_fakes import FakeService, World, keys, parties, wait_for
 from test_serving_http import body, post, refused
 
+from tacit import TacitError
 from tacit.serving.audit_check import check, public_keys
 from tacit.serving.log import Log
 from tacit.serving.runner import LEAST, MOST, Runner
@@ -78,6 +80,33 @@ def test_it_never_meets_a_cheater_again(made):
     reason = runner.reason()
     assert "party 1 (beta) broke the protocol" in reason and "restart" in reason
     assert log.said[-1][0] == "error" and log.said[-1][2]["why"] == "a check failed"
+
+
+def test_the_log_names_the_parties_for_programs(made):
+    runner, core, log, _ = made
+    real, lost = core.run, TacitError("party 1 was lost")
+    lost.party = 1
+
+    def run(notice):
+        core.run, core.state, core.why = real, "failed", str(lost)
+        raise lost
+
+    core.run = run
+    runner.start()
+    wait_for(lambda: core.lives == 1)
+    # Of an error that is about no party it names none.
+    core.breaks("failed", "a file is missing")
+    wait_for(lambda: core.lives == 2)
+    core.breaks("quarantined", "a check failed", [1, 2])
+    wait_for(runner.is_over)
+    told = [facts["peers"] for _, _, facts in log.said if "peers" in facts]
+    assert told == [["beta"], None, ["beta", "gamma"]]
+    stream = io.StringIO()
+    for form in ("text", "json"):
+        Log(form, stream=stream).warn("is not ready", peers=["beta", "gamma d"], other=None)
+    text, line = stream.getvalue().splitlines()
+    assert text.endswith('is not ready peers=beta,"gamma d"')
+    assert json.loads(line)["peers"] == ["beta", "gamma d"]
 
 
 def test_a_panic_ends_one_life(made):

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 LEVELS = ("debug", "info", "warn", "error", "off")
 SAME_S = 60.0
@@ -107,5 +107,7 @@ class Handler(logging.Handler):
 
 def _word(value: Any) -> str:
     """A value as one word of a line; what is none is quoted."""
+    if isinstance(value, list):
+        return ",".join(map(_word, cast("list[Any]", value)))
     text = f"{value:.6f}" if isinstance(value, float) else str(value)
     return text if PLAIN.fullmatch(text) else json.dumps(text)

@@ -56,6 +56,7 @@ class Runner:
         self.log, self.changed, self.halted = log, changed, halted
         self.stopping, self.woken = threading.Event(), threading.Event()
         self.lives = 0
+        self.lost: int | None = None
         self.thread = threading.Thread(target=self._run, name=f"model {key[0]}", daemon=True)
         self.watcher = threading.Thread(target=self._watch, name=f"watch {key[0]}", daemon=True)
 
@@ -109,9 +110,13 @@ class Runner:
         return standing(self.service)["lives"] > 0
 
     def named(self, suspects: list[int]) -> str:
-        """The names of parties."""
+        """The names of parties, for a person."""
         known = [number for number in suspects if 0 <= number < len(self.parties)]
         return named([{"number": number, "name": self.parties[number]} for number in known])
+
+    def peers(self, numbers: list[int]) -> list[str] | None:
+        """The names of parties, for a program that reads the log; None if there is none."""
+        return [self.parties[each] for each in numbers if 0 <= each < len(self.parties)] or None
 
     def _run(self) -> None:
         pause, lives = LEAST, 0
@@ -122,7 +127,8 @@ class Runner:
                 # First of all: nothing may meet from now on.
                 self.changed(self.key, "quarantined", told)
                 words = quarantined(self.named(told["suspects"]))
-                self.log.error(words, **self.facts, why=told["why"])
+                peers = self.peers(told["suspects"])
+                self.log.error(words, **self.facts, peers=peers, why=told["why"])
                 return
             if self.halted() is not None:
                 break
@@ -136,18 +142,22 @@ class Runner:
             if told["lives"] > lives:
                 pause, lives = LEAST, told["lives"]
             seconds = pause * random.uniform(0.75, 1.25)
-            self.log.warn("is not ready", **self.facts, why=told["why"], again_in=seconds)
+            peers = self.peers([] if self.lost is None else [self.lost])
+            facts = {**self.facts, "peers": peers, "why": told["why"]}
+            self.log.warn("is not ready", **facts, again_in=seconds)
             self.woken.wait(seconds)
             pause = min(2 * pause, MOST)
         if self.halted() is not None:
             self.log.warn("stands still, as all models of this party", **self.facts)
 
     def _live(self) -> bool:
-        """One life; whether it ended as it should."""
+        """One life; whether it ended as it should. An error may say which party it is about."""
+        self.lost = None
         try:
             self.service.run(lambda words: self.log.info(words, **self.facts))
         except BaseException as error:
             # A panic of the core is no Exception; it too ends this life alone.
+            self.lost = getattr(error, "party", None)
             if not isinstance(error, Exception):
                 self.log.error("the core failed", **self.facts, exception=type(error).__name__)
             return False
