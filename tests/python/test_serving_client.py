@@ -20,7 +20,6 @@ from serving_fakes import WEIGHTS, FakeSharing, World, client_table, keys, parti
 
 import tacit
 from tacit import ServiceError, TacitError
-from tacit.cli import main
 from tacit.serving import described, remote, wire
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -412,25 +411,6 @@ def https_certificate(folder):
     plain = serialization.NoEncryption()
     path.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
     return certificate, path
-
-
-def test_the_command(three, urls, tmp_path, capsys):
-    np.save(tmp_path / "x.npy", X)
-    given = [f"--party={url}" for url in urls]
-    for party in range(3):
-        (tmp_path / f"key{party}").write_text(f"key-{party}\n")
-        given.append(f"--key-file={tmp_path / f'key{party}'}")
-    line = ["predict", "digits", *given, "--input", str(tmp_path / "x.npy")]
-    assert main([*line, "--output", str(tmp_path / "y.npy")]) == 0
-    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), X @ WEIGHTS, rtol=1e-5)
-    said = " ".join(capsys.readouterr().out.split())
-    assert "score" in said and "It trusts the parties to compute as agreed" in said
-    assert main([*line[:-1], str(tmp_path / "no.npy")]) == 2
-    assert main([*line, "--digest", "00"]) == 2
-    assert "another model" in capsys.readouterr().err
-    (tmp_path / "key0").write_text("two words\n")
-    assert main(line) == 2
-    assert "no file of one key" in capsys.readouterr().err
 
 
 def test_a_package_that_is_missing(monkeypatch):

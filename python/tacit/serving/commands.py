@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import secrets
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ..connecting import connect
 from ..console import Voice, out
 from ..data import load_inputs
 from ..errors import FileError
+from ..operating.members import Source, place, secret
 from .budgets import own
 from .needs import need
 
@@ -34,12 +36,17 @@ def add_serving(command: Callable[..., argparse.ArgumentParser]) -> None:
     add("--output", metavar="OUT.npy", help="write the answers here; .npz of several outputs")
     add("--version", metavar="V", dest="model_version", help="of the model")
     add("--digest", metavar="HEX", help="accept no other plan than this")
-    add(
-        "--key-file",
-        action="append",
-        metavar="FILE",
-        help="the API key; once for all parties, or once for each in their order",
-    )
+    for flag, metavar, kind, words in (
+        (
+            "--key-file",
+            "FILE",
+            str,
+            "the API key; once for all parties, or for each in their order",
+        ),
+        ("--key-env", "NAME", of_variable, "instead: a variable of the environment that holds it"),
+        ("--key-command", "COMMAND", of_command, "instead: what it writes to its standard output"),
+    ):
+        add(flag, type=kind, dest="keys", action="append", metavar=metavar, help=words)
     add(
         "--certificate",
         action="append",
@@ -81,7 +88,7 @@ def predict(args: argparse.Namespace) -> None:
     """`tacit predict`: shares inputs among the parties of a service, and shows the answers."""
     outputs.check([args.output], [args.input])
     x = load_inputs(args.input)
-    keys = [read_key(path) for path in args.key_file or ()]
+    keys = [read_key(source) for source in args.keys or ()]
     given = {"key": keys[0]} if len(keys) == 1 else {"keys": keys} if keys else {}
     if bool(args.client_certificate) != bool(args.client_key):
         raise TacitError("--client-certificate and --client-key belong together: give both")
@@ -136,9 +143,29 @@ def audit(args: argparse.Namespace) -> None:
         out.print(line, markup=False, soft_wrap=True)
 
 
-def read_key(path: str) -> str:
-    """The API key of a file: its only line."""
-    key = Path(path).read_text(encoding="utf-8").strip()
+def of_variable(name: str) -> Source:
+    """A secret that a variable of the environment holds."""
+    return {"env": name}
+
+
+def of_command(words: str) -> Source:
+    """A secret that a command writes, whose words are as a shell reads them; no shell runs it."""
+    try:
+        return {"command": shlex.split(words)}
+    except ValueError:
+        raise argparse.ArgumentTypeError("a quotation in it has no end") from None
+
+
+def read_key(source: Source) -> str:
+    """The API key of a source: its only line."""
+    if isinstance(source, str):
+        text = Path(source).read_bytes()
+    else:
+        text = secret(source, "--key-env" if "env" in source else "--key-command")
+    key = text.decode("latin-1").strip()
     if not key or any(not 0x21 <= ord(c) <= 0x7E for c in key):
-        raise FileError(f"{path} is no file of one key", source=path)
+        where = place(source)
+        if isinstance(source, str):
+            raise FileError(f"{where} is no file of one key", source=where)
+        raise TacitError(f"{where} gives no single key")
     return key
