@@ -50,7 +50,11 @@ impl Predicted<'_> {
         let (plan, roles) = (self.plan, self.roles);
         let weights = plan.parameters() as u64;
         let inputs = (self.items * plan.given_shape().iter().product::<usize>()) as u64;
-        let fixed = stored(&plan.weight_calls(roles)?, model)?;
+        let sharing = plan.weight_calls(roles)?;
+        // The layer that takes most while its weights are shared.
+        let beside = |call| model.workspace(call).saturating_sub(model.stored(call));
+        let beside = sharing.iter().map(beside).max().unwrap_or(0);
+        let fixed = stored(&sharing, model)? + beside;
         let mut held = self.portions.memory(parties, self.stages, model)?;
         for held in &mut held {
             *held += fixed;

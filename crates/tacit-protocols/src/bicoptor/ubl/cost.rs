@@ -120,4 +120,14 @@ impl<R: Ring> CostModel for UblCost<R> {
         let wants = wants_of::<R>(call, &self.0);
         wants.into_iter().map(of).sum()
     }
+
+    /// While an operand is made reusable, beside what is stored: the elements as they were shared, their mask,
+    /// and the message to and from the other holder.
+    fn workspace(&self, call: &Call) -> u64 {
+        let stored = self.stored(call);
+        match *call {
+            Call::Reusable { n } => stored + (6 * n * size_of::<R>()) as u64,
+            _ => stored,
+        }
+    }
 }
