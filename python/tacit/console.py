@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import os
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +26,9 @@ from .notebook import Progress as Callback
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+TELL_S = 0.1
+"""Seconds between what a command tells in a file of how far it is."""
 
 
 class Voice:
@@ -71,9 +79,32 @@ def warn(text: str) -> None:
         err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
 
 
+def _telling(path: Path) -> Callback:
+    """A callback that keeps how far a command is in a file, as `["online", "conv", 310, 1000]`."""
+    part, told = path.with_name(path.name + ".new"), -math.inf
+
+    def tell(phase: str, layer: str, done: int, total: int) -> None:
+        nonlocal told
+        if time.monotonic() < told + TELL_S and done < total:
+            return
+        told = time.monotonic()
+        # A file that cannot be written ends no prediction.
+        with suppress(OSError):
+            part.write_text(json.dumps([phase, layer, done, total]), encoding="utf-8")
+            part.replace(path)
+
+    return tell
+
+
 @contextmanager
 def progress_bar() -> Generator[Callback | None]:
-    """A callback that moves a progress bar; `None` where nobody would see it."""
+    """A callback that moves a progress bar; `None` where nobody would see it.
+
+    Where the environment names a file by `TACIT_PROGRESS`, the callback writes into it instead.
+    """
+    if os.environ.get("TACIT_PROGRESS"):
+        yield _telling(Path(os.environ["TACIT_PROGRESS"]))
+        return
     if Voice.quiet or Voice.lines or not err.is_terminal:
         yield None
         return

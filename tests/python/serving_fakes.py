@@ -20,6 +20,8 @@ from tacit.serving import serve as serving
 
 WEIGHTS = np.arange(12, dtype=np.float64).reshape(4, 3) / 4
 NAMES = ("alpha", "beta", "gamma")
+SHOWN = {name: hashlib.sha256(name.encode()).hexdigest() for name in NAMES}
+"""The fingerprints of the certificates that parties show to each other."""
 CODES = {"failed": "peer-lost", "quarantined": "cheating"}
 """The code of the error after which a core is in a state."""
 TIMES = (0.001, 0.0005)
@@ -101,6 +103,7 @@ class FakeService:
         told |= {"answered": self.answered, "online_seconds": 0.5, "offline_seconds": 1.5}
         others = [name for name in NAMES if name != NAMES[self.party]]
         told |= {"pool": 16, "sent": 7, "received": 8}
+        told |= {"certificates": SHOWN}
         told |= {"sent_to": dict(zip(others, (3, 4), strict=True))}
         told |= {"received_from": dict(zip(others, (6, 2), strict=True))}
         return json.dumps({**told, "rounds": 9, "digest": self.world.digest, "lives": self.lives})

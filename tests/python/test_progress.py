@@ -43,6 +43,18 @@ def test_a_prediction_moves_within_its_parts(wide, protocol):
     assert any(len({done for *_, done in events}) > 2 for _, events in steps)
 
 
+def test_a_prediction_of_processes_moves_within_its_parts(wide):
+    """The process of the data's owner tells how far it is, also of the second prediction."""
+    x = np.random.default_rng(0).uniform(-1, 1, (4, 16)).astype(np.float32)
+    model = tacit.compile(wide, samples=x)
+    with tacit.local(network="wan", processes=True) as session:
+        for _ in range(2):
+            told = []
+            session.predict(model, x, progress=lambda *event, told=told: told.append(event))
+            parts = [done / total for phase, _, done, total in told if phase == "online"]
+            assert len(set(parts)) > 5 and max(parts) <= 1
+
+
 def test_what_a_callback_raises_within_a_part_ends_the_run(wide):
     """On the thread that called, while another waits for the network."""
     x = np.ones((4, 16), np.float32)

@@ -234,6 +234,18 @@ def test_shares_that_do_not_fit_together(tmp_path, digits_path, digits):
                 with pytest.raises(ServiceError) as caught:
                     service.predict("digits", digits[0][:1])
                 assert caught.value.code == "inconsistent"
+            joins = described.Agreed.join
+
+            def changed(agreed, items, shares):
+                first = bytearray(shares[0])
+                first[0] ^= 1
+                return joins(agreed, items, [bytes(first), *shares[1:]])
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(described.Agreed, "join", changed)
+                with pytest.raises(ServiceError, match="contradict each other") as caught:
+                    service.predict("digits", digits[0][:1])
+                assert caught.value.code == "contradictory-answers"
             again = service.predict("digits", digits[0][:1])
             np.testing.assert_allclose(again.output, good.output, atol=1e-3)
     finally:

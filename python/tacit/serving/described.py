@@ -10,9 +10,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from .._tacit import TacitError
 from ..answers import Outputs, readings
 from ..decoding import decoded
-from ..errors import ServiceError
+from ..errors import ServiceError, of_kind
 from ..inputs import Given, rows
 from .service import Sharing, make_sharing
 
@@ -77,7 +78,10 @@ class Agreed:
         ordered = [b""] * len(shares)
         for number, share in zip(self.order, shares, strict=True):
             ordered[number] = share
-        values, _ = self.sharing.join(items, ordered)
+        try:
+            values, _ = self.sharing.join(items, ordered)
+        except TacitError as error:
+            raise of_kind(ServiceError, error) from None
         return np.frombuffer(values, "<f4").reshape(items, -1)
 
     def decode(self, numbers: np.ndarray) -> Outputs:

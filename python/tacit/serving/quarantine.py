@@ -38,9 +38,7 @@ def lifted_file(audit: Path) -> Path:
     return audit.with_name(audit.name + ".quarantine-lifted.json")
 
 
-def event_of(
-    config: Mapping[str, Any], key: tuple[str, str], suspects: Sequence[int], why: str | None
-) -> Event:
+def event_of(config: Mapping[str, Any], key: tuple[str, str], told: Mapping[str, Any]) -> Event:
     """What a party knows of an error that means cheating.
 
     Parameters
@@ -49,18 +47,25 @@ def event_of(
         The config of the service.
     key
         Name and version of the model.
-    suspects
-        The numbers of the parties one of which cheats.
-    why
-        The words of the error.
+    told
+        How the model stands: `suspects`, the numbers of the parties one of which cheats, `why`, the
+        words of the error, and the `certificates` that the parties have shown, by their names.
     """
-    prints, names = fingerprints(config), [each["name"] for each in config["parties"]]
+    # Before they met there are those of the config alone.
+    prints = {**fingerprints(config), **told["certificates"]}
+    names = [each["name"] for each in config["parties"]]
     parties = [
         {"number": number, "name": names[number], "certificates": prints[names[number]].split()}
-        for number in suspects
+        for number in told["suspects"]
         if 0 <= number < len(names)
     ]
-    facts = {"date": now(), "model": key[0], "version": key[1], "parties": parties, "why": why}
+    facts = {
+        "date": now(),
+        "model": key[0],
+        "version": key[1],
+        "parties": parties,
+        "why": told["why"],
+    }
     return {**facts, "tacit": __version__}
 
 

@@ -36,7 +36,7 @@ from .limits import Limits
 from .log import Handler, Log
 from .metrics import Metrics
 from .models import Table, changes, in_order, key_of, leave
-from .notices import ending, ends_of, fingerprints, unpinned
+from .notices import ending, ends_of, unpinned
 from .policy import Policy, check_listener, check_pinned, host_of, is_loopback, port_of, salt_of
 from .quarantine import Quarantine, event_of
 from .quiet import WINDOW_S, Quiet
@@ -143,12 +143,12 @@ class Party:
     def changed(self, key: Key, state: str, told: dict[str, Any]) -> None:
         """Notes in the audit log how a model's life goes; after cheating all models stand still."""
         if state == "quarantined":
-            self.still.halt(event_of(self.config, key, told["suspects"], told["why"]))
+            self.still.halt(event_of(self.config, key, told))
         facts: dict[str, Any] = {"model": key[0], "version": key[1], "why": told["why"]}
         served = self.host.models.get(key)
         if state == "ready" and served is not None:
             facts |= facts_of(served.desk.service.described())
-            facts["certificates"] = fingerprints(self.config)
+            facts["certificates"] = told["certificates"]
         else:
             # A party that another has drained is met again: that is a restart, and no error.
             if state != "drained":

@@ -51,13 +51,15 @@ impl Predicted<'_> {
         let weights = plan.parameters() as u64;
         let inputs = (self.items * plan.given_shape().iter().product::<usize>()) as u64;
         let sharing = plan.weight_calls(roles)?;
-        // The layer that takes most while its weights are shared.
+        // What the layer takes beside that takes most while its weights are shared.
         let beside = |call| model.workspace(call).saturating_sub(model.stored(call));
         let beside = sharing.iter().map(beside).max().unwrap_or(0);
-        let fixed = stored(&sharing, model)? + beside;
+        let fixed = stored(&sharing, model)?;
         let mut held = self.portions.memory(parties, self.stages, model)?;
-        for held in &mut held {
-            *held += fixed;
+        for (party, held) in held.iter_mut().enumerate() {
+            // What was taken then is free for the predictions.
+            let shared = weights.saturating_mul(model.share_bytes(party));
+            *held = fixed + shared.saturating_add(beside).max(*held);
             if plan.public_model {
                 *held += PUBLIC_WEIGHT * weights;
             }

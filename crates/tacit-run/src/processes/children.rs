@@ -9,6 +9,8 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
+
 use crate::{Error, Progress};
 
 /// How often the processes are looked at.
@@ -17,6 +19,11 @@ const PAUSE: Duration = Duration::from_millis(5);
 const GRACE: Duration = Duration::from_secs(10);
 /// The most of a failed process's words that is shown.
 const MAX_WORDS: usize = 2000;
+
+/// How often the file is read in which the data's owner tells how far it is.
+const LOOK: Duration = Duration::from_millis(100);
+/// Where a process reads the path of that file.
+const TOLD: &str = "TACIT_PROGRESS";
 
 /// Where rayon reads how many threads a process computes with.
 const THREADS: &str = "RAYON_NUM_THREADS";
@@ -34,6 +41,8 @@ pub(super) struct Processes {
     logs: Vec<PathBuf>,
     /// Where the data's owner reads its requests; gone when there are no more.
     requests: Option<ChildStdin>,
+    /// The file in which the data's owner tells how far it is, as `["online", "conv", 310, 1000]`.
+    told: PathBuf,
 }
 
 impl Processes {
@@ -52,6 +61,7 @@ impl Processes {
             children: Vec::new(),
             logs: Vec::new(),
             requests: None,
+            told: folders[data_owner].join("progress.json"),
         };
         for (party, folder) in folders.iter().enumerate() {
             let (asked, input) = match party == data_owner {
@@ -63,7 +73,11 @@ impl Processes {
                 Error::setting("command", format!("'{program}' cannot be started ({e})"))
             };
             let words = File::create(&log).map_err(|e| Error::file(&log, e))?;
-            let mut child = Command::new(program)
+            let mut command = Command::new(program);
+            if asked {
+                command.env(TOLD, &processes.told);
+            }
+            let mut child = command
                 .args(arguments)
                 .env(THREADS, threads(folders.len()))
                 .arg(folder.join("party.toml"))
@@ -86,6 +100,8 @@ impl Processes {
     /// Asks the data's owner for the answers of a file of inputs. If it takes no more, its end is found
     /// when it is waited for.
     pub fn ask(&mut self, input: &Path) {
+        // How far the last request was is of no interest any more.
+        let _ = fs::remove_file(&self.told);
         if let Some(requests) = &mut self.requests {
             let _ = writeln!(requests, "{}", input.display());
         }
@@ -106,6 +122,7 @@ impl Processes {
     ) -> Result<(), Error> {
         let mut until: Option<Instant> = None;
         let mut failed = Vec::new();
+        let (mut told, mut next) = (None, Instant::now());
         loop {
             if done() {
                 return Ok(());
@@ -136,7 +153,11 @@ impl Processes {
             if running == 0 || late {
                 return self.judge(&failed);
             }
-            if !observe(waiting()) {
+            if Instant::now() >= next {
+                next = Instant::now() + LOOK;
+                told = Told::read(&self.told);
+            }
+            if !observe(told.as_ref().map_or(waiting(), Told::progress)) {
                 return Err(Error::Cancelled);
             }
             thread::sleep(PAUSE);
@@ -179,6 +200,34 @@ impl Drop for Processes {
     }
 }
 
+/// How far a process says that it is: its phase and layer, and how many steps of how many are done.
+#[derive(Deserialize)]
+struct Told(String, String, usize, usize);
+
+impl Told {
+    /// What stands in a file, if it says anything yet.
+    fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    fn progress(&self) -> Progress<'_> {
+        let Told(phase, layer, done, total) = self;
+        // A batch without layers is one step, which is done with its online phase.
+        let (phase, batch) = match phase.as_str() {
+            "online" => ("online", done.saturating_sub(1)),
+            "offline" => ("offline", *done),
+            _ => ("setup", *done),
+        };
+        Progress {
+            phase,
+            layer,
+            batch,
+            batches: *total,
+            ..waiting()
+        }
+    }
+}
+
 fn waiting() -> Progress<'static> {
     Progress {
         phase: "processes",
@@ -200,5 +249,27 @@ fn last_words(log: &Path) -> String {
         "it said nothing".into()
     } else {
         words.trim().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_those_that_a_process_tells() {
+        for (phase, done) in [
+            ("setup", 0),
+            ("offline", 250),
+            ("online", 251),
+            ("online", 1000),
+        ] {
+            let text = format!(r#"["{phase}", "conv", {done}, 1000]"#);
+            let told: Told = serde_json::from_str(&text).expect("JSON");
+            let progress = told.progress();
+            assert_eq!(progress.steps(), (done, 1000));
+            assert_eq!((progress.phase, progress.layer), (phase, "conv"));
+        }
+        assert!(Told::read(Path::new("/nowhere")).is_none());
     }
 }

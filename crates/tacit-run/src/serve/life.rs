@@ -107,6 +107,9 @@ impl Service {
         let mut record = member.record(&peers, &settings, on_notice)?;
         let party = member.connect(&peers, &settings, on_notice)?;
         let us = party.id();
+        if let Some(meeting) = party.meeting() {
+            self.standing().certificates = meeting.certificates.clone();
+        }
         let mut trace = Trace {
             encounter: Encounter::of(&party, &peers),
             ..Trace::default()

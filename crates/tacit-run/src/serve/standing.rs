@@ -24,6 +24,9 @@ pub(super) struct Standing {
     pub digest: Option<String>,
     pub commitment: Option<String>,
     pub session: Option<String>,
+    /// The fingerprints of the certificates that the parties of this life have shown, by their numbers.
+    #[serde(skip)]
+    pub certificates: Vec<String>,
     /// The names of the sessions of this life that are there.
     pub sessions: Vec<Option<String>>,
     /// Whether all were there.
@@ -53,6 +56,7 @@ impl Standing {
     pub fn begins(&mut self, sessions: usize) {
         (self.state, self.why, self.was_ready) = ("connecting", None, false);
         (self.code, self.pool) = (None, 0);
+        self.certificates.clear();
         (self.digest, self.commitment, self.session) = (None, None, None);
         self.sessions = vec![None; sessions];
         self.pools = vec![0; sessions];
@@ -144,11 +148,14 @@ impl Standing {
             let named = names.iter().cloned().zip(bytes.iter().copied());
             named.filter(|(_, bytes)| *bytes > 0).collect()
         };
+        let shown = names.iter().zip(&self.certificates);
+        let certificates: BTreeMap<&String, &String> = shown.collect();
         let mut all = json!(self);
         let levels = json!({"waiting": waiting, "waiting_items": items, "running": running,
             "answered": count("answered"), "busy": count("busy"), "refused": refused, "by_code": counts,
             "sent": self.sent.iter().sum::<u64>(), "received": self.received.iter().sum::<u64>(),
-            "sent_to": by_name(&self.sent), "received_from": by_name(&self.received)});
+            "sent_to": by_name(&self.sent), "received_from": by_name(&self.received),
+            "certificates": certificates});
         if let (Some(all), Some(levels)) = (all.as_object_mut(), levels.as_object()) {
             all.extend(levels.clone());
         }

@@ -207,6 +207,14 @@ fn answers_clients(name: &str, protocol: &str, edit: impl Fn(usize, String) -> S
     let (_, second) = sharing.split(given(&three)).expect("it fits");
     parties.submit([1; 16], 1, &first);
     parties.submit([2; 16], 3, &second);
+    // All name the same certificates, those that were shown.
+    let shown = |service: &Arc<Service>| -> serde_json::Value {
+        let state: serde_json::Value = serde_json::from_str(&service.state()).expect("JSON");
+        state["certificates"].clone()
+    };
+    let all: Vec<_> = parties.services.iter().map(shown).collect();
+    assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:?}");
+    assert_eq!(all[0].as_object().map(|shown| shown.len()), Some(all.len()));
     assert_right(&parties.joined(&sharing, 2, 3), &three, name);
     assert_right(&parties.joined(&sharing, 1, 1), &one, name);
     assert_right(&parties.predicted(3, &one), &one, name);

@@ -42,6 +42,22 @@ fn more_than_the_limit_is_refused_until_there_is_room() {
     assert_eq!(queue.waiting(), 2);
 }
 
+/// A batch waits for more until it is full, and not longer than it may.
+#[test]
+fn a_batch_waits_for_more() {
+    let patient = queue(|limits| (limits.waiting, limits.batch, limits.wait) = (8, 2, LONG));
+    std::thread::scope(|scope| {
+        assert_eq!(patient.submit("lab", [1; 16], 1, vec![1]), Ok(()));
+        let gathered = scope.spawn(|| ids(&patient.gather(0, LONG, LONG)));
+        std::thread::sleep(20 * SHORT);
+        assert_eq!(patient.submit("lab", [2; 16], 1, vec![2]), Ok(()));
+        assert_eq!(gathered.join().expect("no panic"), [1, 2]);
+    });
+    let short = queue(|limits| (limits.batch, limits.wait) = (2, 20 * SHORT));
+    assert_eq!(short.submit("lab", [1; 16], 1, vec![1]), Ok(()));
+    assert_eq!(ids(&short.gather(0, LONG, LONG)), [1]);
+}
+
 #[test]
 fn a_batch_is_the_oldest_that_fit() {
     let queue = queue(|limits| limits.waiting = 8);
