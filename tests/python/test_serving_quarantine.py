@@ -387,7 +387,7 @@ def test_a_cheater_in_one_model_is_met_in_none(live, digits):
         shown = certificates(live.home(2) / "cert.pem")[0].fingerprint
         assert any(shown in each["certificates"] for each in told["parties"])
 
-    # The other model ended at once, without the cheater's help, which tries to meet the others again.
+    # The other model ended at once, without the cheater's help: that tries to meet the others.
     log = live.home(2) / "log"
     wait_for(lambda: log.read_text().count("connects model=more") > 1, 20)
 
