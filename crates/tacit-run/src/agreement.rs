@@ -21,8 +21,12 @@ pub(crate) struct Agreement<'p> {
     pub(crate) forgets: bool,
     /// A liar that announces to the last party what this makes of its words.
     #[cfg(test)]
-    pub(crate) lies: Option<fn(&[u8]) -> Vec<u8>>,
+    pub(crate) lies: Option<Lie>,
 }
+
+/// What a liar makes of its words.
+#[cfg(test)]
+pub(crate) type Lie = fn(&[u8]) -> Vec<u8>;
 
 impl<'p> Agreement<'p> {
     pub fn new(party: &'p mut Party) -> Self {

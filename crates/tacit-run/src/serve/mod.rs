@@ -77,7 +77,7 @@ pub struct Service {
     tamper: Option<fn(&mut Vec<u8>)>,
     /// What a leader that lies tells the last party instead of what it proposes.
     #[cfg(test)]
-    lies: Option<fn(&[u8]) -> Vec<u8>>,
+    lies: Option<crate::agreement::Lie>,
     /// Whether this party counts material that there is not.
     #[cfg(test)]
     miscounts: bool,

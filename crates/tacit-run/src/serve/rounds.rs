@@ -151,7 +151,7 @@ pub(super) struct Rounds<'a> {
     pub forgets: bool,
     /// What a leader that lies tells the last party instead of its proposal.
     #[cfg(test)]
-    pub lies: Option<fn(&[u8]) -> Vec<u8>>,
+    pub lies: Option<crate::agreement::Lie>,
 }
 
 impl Rounds<'_> {

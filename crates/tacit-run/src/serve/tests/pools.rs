@@ -74,7 +74,8 @@ fn a_restart_while_material_is_made_begins_anew() {
             thread::yield_now();
         }
         assert_eq!(state(&parties.services[0])["pool"], 0);
-        for service in parties.services[1..].iter().cloned() {
+        for service in &parties.services[1..] {
+            let service = service.clone();
             let live = thread::spawn(move || service.run(&mut |_| {}));
             parties.lives.push(live);
         }
