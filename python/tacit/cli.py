@@ -195,7 +195,7 @@ def party(args: argparse.Namespace) -> None:
         # What is no terminal may be a log, which others read.
         if out.is_terminal:
             out.print(result.table())
-        out.print(result.summary())
+        out.print(result.summary(shown=out.is_terminal))
         if path is not None:
             out.print(f"all answers are in {path}", markup=False, soft_wrap=True)
         out.print()

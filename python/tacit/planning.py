@@ -321,7 +321,10 @@ def planned_costs(cost: Mapping[str, Any], title: str, *, whole: bool = False) -
     for name in (*told, "rounds", "busiest party sent, MB"):
         table.add_column(name, justify="right")
     if "setup" in cost and not whole:
-        table.caption = "the set-up comes once, the other phases with every batch"
+        words = "the set-up comes once, the other phases with every batch"
+        if computing:
+            words += "; expected: the latency, and the longer of computing and sending"
+        table.caption = words
     for name in PHASES:
         if name not in cost:
             continue

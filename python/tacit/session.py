@@ -78,11 +78,14 @@ class Result:
         """The first few answers as a table."""
         return answers.table(self.outputs, self.readings)
 
-    def summary(self) -> str:
-        """How many answers there are, and how good they are where that is known."""
+    def summary(self, *, shown: bool = True) -> str:
+        """How many answers there are, and how good they are where that is known.
+
+        `shown` says whether the first of them stand beside it.
+        """
         items = self.report.images
         words = f"{items} input{'s' * (items != 1)}"
-        if items > answers.MOST:
+        if shown and items > answers.MOST:
             words += f", of which the first {answers.MOST} are shown"
         if self.report.accuracy is not None:
             words += f"; accuracy {100 * self.report.accuracy:.2f} %"
