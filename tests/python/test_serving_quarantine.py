@@ -301,8 +301,10 @@ def cheat(config, stack):
         _, version, _, count, _ = echo.HELLO.unpack(echo._exactly(tls, echo.HELLO.size))
         tls.sendall(echo.HELLO.pack(echo.HELLO_MAGIC, version, member.id, count, bytes(32)))
         links.append(tls)
-    # Both have met all by then.
-    time.sleep(1)
+    # Who has met all says so, in a frame.
+    for tls in links:
+        tls.settimeout(20)
+        echo._exactly(tls, 1)
     for tls in links:
         with suppress(OSError):
             tls.sendall(bytes(1000))
