@@ -22,8 +22,7 @@ pub struct BitRows {
 impl Zeroize for BitRows {
     /// Wipes the words and leaves no bits.
     fn zeroize(&mut self) {
-        self.data.zeroize();
-        *self = BitRows::default();
+        std::mem::take(self).data.zeroize();
     }
 }
 

@@ -124,8 +124,8 @@ fn carries(node: &NodeProto) -> bool {
     ["Cast", "CastLike", "Dropout", "Identity"].contains(&node.op_type.as_str())
 }
 
-/// The nodes of which only softmaxes and logarithms of sums of exponentials read the output, or nodes that hand it on to softmaxes only; those at
-/// the end of the model are not counted, for the receiver of the result computes them.
+/// The nodes of which only softmaxes and logarithms of sums of exponentials read the output, or nodes that hand it on
+/// to softmaxes only; those at the end of the model are not counted, for the receiver of the result computes them.
 pub(super) fn feed_softmax(
     order: &[&NodeProto],
     last: &HashSet<*const NodeProto>,
@@ -250,7 +250,8 @@ pub(super) struct Mask {
 }
 
 impl Mask {
-    /// The mask of the input of a softmax or of a logarithm of a sum of exponentials, if it has one; `line` says the line of every element.
+    /// The mask of the input of a softmax or of a logarithm of a sum of exponentials, if it has one; `line` says
+    /// the line of every element.
     pub(super) fn of(
         call: &Call,
         builder: &Builder,
