@@ -1,6 +1,6 @@
 //! What clients have sent to this party and not got back yet: bounded, by numbers that clients choose.
 
-mod declined;
+pub(super) mod declined;
 mod entries;
 mod turns;
 
@@ -342,8 +342,8 @@ impl Queue {
         once && few && (total <= self.limits.batch || ids.len() == 1)
     }
 
-    /// Waits until all requests `ids` are here or declined, at most so long, and holds them for a session until each is begun,
-    /// ended or postponed; what `look` makes of each. One that another session holds is not here.
+    /// Waits until all requests `ids` are here or declined, at most so long, and holds them for a session until
+    /// each is begun, ended or postponed; what `look` makes of each. One that another session holds is not here.
     pub fn inspect<T>(
         &self,
         session: usize,

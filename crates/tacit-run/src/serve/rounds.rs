@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tacit_client::Scheme;
 use tacit_net::{NetError, Party, interrupt};
 
+use super::queue::declined::{CODE, is_code};
 use super::queue::{Id, Queue, Ready, Refused};
 use crate::Error;
 use crate::agreement::Agreement;
@@ -48,8 +49,6 @@ const UNSENT: usize = 64;
 /// hash with its number.
 const ANSWER: usize = 64;
 const HELD_REQUEST: usize = 64 + CODE;
-/// The most letters of a code.
-const CODE: usize = 32;
 const HELD_PART: usize = 80;
 /// The most bytes of a proposed batch.
 const MOST: usize = 1 << 20;
@@ -265,8 +264,11 @@ impl Rounds<'_> {
             ("material from beforehand", material),
         ])?;
         let sound = |answer: &Answer| {
-            let codes = answer.held.iter().filter_map(|held| held.declined.as_ref());
-            answer.held.len() == proposed.len() && codes.cloned().all(is_code)
+            let mut codes = answer
+                .held
+                .iter()
+                .filter_map(|held| held.declined.as_deref());
+            answer.held.len() == proposed.len() && codes.all(is_code)
         };
         if let Some(party) = answers.iter().position(|answer| !sound(answer)) {
             return Err(malformed(party));
@@ -405,12 +407,6 @@ fn missing(party: usize) -> Refused {
         GRACE.as_secs()
     );
     Refused::new("missing-elsewhere", why)
-}
-
-/// Whether words of another party are a code: few small letters and hyphens.
-fn is_code(code: String) -> bool {
-    let letters = code.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-    letters && (1..=CODE).contains(&code.len())
 }
 
 fn declined(party: usize, code: &str) -> Refused {

@@ -11,9 +11,22 @@ pub(super) type Declined = VecDeque<(Id, String)>;
 /// have forgotten by asking for what he may not.
 const REMEMBERED: usize = 1024;
 
+/// The most letters of a code.
+pub(in crate::serve) const CODE: usize = 32;
+
+/// Whether words are a code: few small letters and hyphens.
+pub(in crate::serve) fn is_code(words: &str) -> bool {
+    let letters = words.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    letters && (1..=CODE).contains(&words.len())
+}
+
 impl Queue {
-    /// Notes why this party's policy does not allow a request, by a code.
+    /// Notes why this party's policy does not allow a request, by a code. Words that are none are not noted: the
+    /// other parties would take this one for a liar.
     pub fn decline(&self, id: Id, code: &str) {
+        if !is_code(code) {
+            return;
+        }
         let mut inner = self.lock();
         if !inner.entries.contains_key(&id) && inner.declined(&id).is_none() {
             inner.declined.push_back((id, code.into()));

@@ -120,8 +120,10 @@ fn what_one_party_declines_all_refuse() {
         );
     }
     for code in ["", "Budget", "a b", &"x".repeat(CODE + 1)] {
-        assert!(!is_code(code.into()), "{code}");
+        assert!(!is_code(code), "{code}");
+        found[0].decline([4; 16], code);
     }
+    assert_eq!(found[0].declined(&[4; 16]), None);
 }
 
 /// What the largest group says of a whole batch is taken from every party, also by one that has nothing of it.
