@@ -60,7 +60,10 @@ def scrape(
     if key is not None:
         asked.add_header("Authorization", f"Bearer {key}")
     found: SimpleQueue[bytes | ServiceError] = SimpleQueue()
-    run = lambda: found.put(_asked(opener, asked, url, seconds))  # noqa: E731
+
+    def run() -> None:
+        found.put(_asked(opener, asked, url, seconds))
+
     threading.Thread(target=run, daemon=True).start()
     try:
         told = found.get(timeout=seconds)

@@ -224,8 +224,8 @@ class Routes:
 def decline(request: Request, served: Served, code: str) -> None:
     """Has the other parties hear of a request that is refused before its body is read.
 
-    Its number is the one that a client puts into a header. Another than that of the body declines
-    nothing but what this client would send under it.
+    Its number is the one that a client puts into a header. A client that puts another's there has
+    it from a party, which could refuse that request itself.
     """
     number = request.headers.get("x-request-id", "")
     if code != "not-ready" and re.fullmatch("[0-9a-f]{32}", number):
