@@ -3,15 +3,16 @@
 import html
 import json
 import re
-import shutil
 import subprocess
 
 import numpy as np
 import pytest
+from browser_build import browser, skipped
 
 import tacit
 from tacit.cli import main
 
+pytestmark = skipped(None if browser() else "Chromium is not installed")
 WIDTHS = (320, 390, 768, 1280)
 MEASURE = """<!doctype html><meta charset="utf-8"><body><script>
 const widths = WIDTHS, texts = TEXTS, found = {};
@@ -56,9 +57,8 @@ Promise.all(waiting).then(() => {
 
 def measured(folder, texts):
     """What does not fit of each page at each width, as Chromium lays it out."""
-    program = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-    if program is None:
-        pytest.skip("Chromium is not installed")
+    program = browser()
+    assert program is not None
     # Within a script only the end of one must not be read as such.
     told = json.dumps(texts).replace("</", "<\\/")
     page = MEASURE.replace("WIDTHS", json.dumps(WIDTHS)).replace("TEXTS", told)

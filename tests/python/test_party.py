@@ -14,6 +14,7 @@ from ports import move_ports
 
 import tacit
 from tacit.cli import main
+from tacit.operating.members import certificates
 
 LIMIT = 120
 
@@ -91,6 +92,20 @@ def test_a_party_of_python_is_one_of_the_command(parties, digits_model, digits):
         _ = model.output
     assert any(isinstance(step, tuple) and step[0] == "online" for step in heard)
     assert "party1" in repr(runs[1])
+    # All name the same run and plan, and the certificates that were shown.
+    told = [model.report.data, result.report.data]
+    written = [(parties / f"party{i}" / "runs.jsonl").read_text() for i in range(3)]
+    told += [json.loads(text.splitlines()[-1]) for text in written]
+    for key in ("run", "plan", "met"):
+        assert [each[key] for each in told] == [told[0][key]] * 5
+    prints = [certificates(parties / f"party{i}" / "cert.pem")[0].fingerprint for i in range(3)]
+    assert [each["certificate"] for each in told[0]["met"]] == prints
+    assert (told[1]["model_owner"], told[1]["data_owner"]) == (0, 1)
+    page = result.report.to_html()
+    assert all(print_ in page for print_ in prints) and told[0]["run"] in page
+    assert ">the model<" in page and ">the inputs<" in page
+    alone = tacit.local().predict(digits_model, digits[0][:1]).report.data
+    assert alone["date"] and alone["plan"] and "run" not in alone and "met" not in alone
 
 
 def test_a_party_of_python_says_what_is_wrong(tmp_path):

@@ -95,6 +95,21 @@ def test_there_are_warnings_to_compare(daring):
     assert model.warnings
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"protocol": "falkon"}, "choose one of falcon"),
+        ({"parties": 5}, "falcon runs between 3 parties, not 5"),
+        ({"network": "moon"}, "no network has this name"),
+        ({"threshold": 1}, "threshold"),
+        ({"protocol": "shamir", "parties": 7, "threshold": 4}, "choose 1 to 3"),
+    ],
+)
+def test_what_no_session_could_have_is_refused_at_once(given, words):
+    with pytest.raises(tacit.TacitError, match=words):
+        tacit.local(**given)
+
+
 def test_a_model_of_one_protocol_runs_on_no_other(daring):
     path, samples = daring
     model = tacit.compile(path, samples=samples, protocol="sirnn")
