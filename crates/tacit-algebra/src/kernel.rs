@@ -2,6 +2,7 @@
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) mod amx;
+pub mod short;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 
@@ -129,6 +130,10 @@ trait Lanes: Copy {
     unsafe fn splat(word: Self::Word) -> Self;
     /// `self` plus the lanes' products of `a` and `b`.
     unsafe fn add_product(self, a: Self, b: Self) -> Self;
+    /// `self + o`.
+    unsafe fn plus(self, o: Self) -> Self;
+    /// `self - o`.
+    unsafe fn less(self, o: Self) -> Self;
     /// Into the first `LEN` of `words`.
     unsafe fn store(self, words: &mut [Self::Word]);
 }
@@ -227,6 +232,20 @@ impl<R: Ring> Lanes for Four<R> {
     unsafe fn add_product(mut self, a: Self, b: Self) -> Self {
         for i in 0..4 {
             self.0[i] = self.0[i].add(a.0[i].mul(b.0[i]));
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn plus(mut self, o: Self) -> Self {
+        for i in 0..4 {
+            self.0[i] = self.0[i].add(o.0[i]);
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn less(mut self, o: Self) -> Self {
+        for i in 0..4 {
+            self.0[i] = self.0[i].sub(o.0[i]);
         }
         self
     }

@@ -9,20 +9,23 @@ pub mod product_side;
 
 use std::ops::Range;
 
+use bytemuck::TransparentWrapper;
+
 pub use self::kernels::Loops;
-use self::kernels::{COLUMNS, GROUPS, Row, reduce};
-use super::Extension;
+use self::kernels::{COLUMNS, GROUPS, Halves, Row, reduce};
 use super::tower::padded;
-use crate::{Buffer, MatMul, Prg, Ring, matmul_acc, vec};
+use super::{Extension, cube, pair_by_pair};
+use crate::{Buffer, Prg, Ring, vec};
 
 /// The degree over `Z_2^l`.
 pub const DEGREE: usize = 48;
-/// The exponents below the degree whose coefficients are 1.
-const TERMS: [usize; 4] = [0, 2, 3, 5];
 const WIDE: usize = 2 * DEGREE;
+/// Half of an element's coefficients.
+const HALF: usize = DEGREE / 2;
 
 /// An element of GR(2^l, 48).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, TransparentWrapper)]
+#[repr(transparent)]
 pub struct Galois<R>([R; DEGREE]);
 
 impl<R: Ring> Galois<R> {
@@ -75,8 +78,13 @@ impl<R: Ring> Extension for Galois<R> {
             2
         }
     }
+    /// 4, whose parts take few products; near the end more, so that fewer folds are left.
     fn radix(n: usize) -> usize {
-        if n > SMALL { 4 } else { 2 }
+        match n {
+            ..=8 => n,
+            9..=64 => 8,
+            _ => 4,
+        }
     }
     fn random(prg: &mut Prg, n: usize) -> Vec<Self> {
         Self::from_rows(&prg.ring(n * DEGREE))
@@ -116,26 +124,26 @@ impl<R: Ring> Extension for Galois<R> {
         let of = |u: &Buffer<R>| weighted_columns(w, u, v.len(), &rows);
         u.iter().flat_map(of).collect()
     }
-    fn products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
-        let mut sums = vec![Self::ZERO; radix * radix];
+    /// Of a power of two of parts from four on by the places of a cube: 9 products of parts instead of 12.
+    fn line_products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
+        if radix < 4 || !radix.is_power_of_two() {
+            return cube::by_distance(&pair_by_pair(u, v, radix, len), radix);
+        }
+        let mut sums = vec![Self::ZERO; 3usize.pow(radix.ilog2())];
         for first in (0..len).step_by(STRIP) {
             let width = STRIP.min(len - first);
             let part = |x: &[Self], j: usize| {
-                let (start, end) = (j * len + first, j * len + first + width);
-                start.min(x.len())..end.min(x.len())
+                let [start, end] = [first, first + width].map(|at| (j * len + at).min(x.len()));
+                R::halves(&x[start..end], width)
             };
-            let rows = |j| coefficient_rows(&u[part(u, j)], width);
-            let rows: Vec<_> = (0..radix).map(rows).collect();
-            let columns = |k| coefficient_columns(&v[part(v, k)], width);
-            let columns: Vec<_> = (0..radix).map(columns).collect();
-            for (at, sum) in sums.iter_mut().enumerate() {
-                let (j, k) = (at / radix, at % radix);
-                if j != k {
-                    *sum = sum.add(inner_product(&rows[j], &columns[k], width));
-                }
+            let left = (0..radix).map(|j| part(u, j)).collect();
+            let right = (0..radix).rev().map(|k| part(v, k)).collect();
+            let places = at_places(left).into_iter().zip(at_places(right));
+            for (sum, (a, b)) in sums.iter_mut().zip(places) {
+                *sum = sum.add(inner_product(&a, &b));
             }
         }
-        sums
+        cube::line_of_places(&sums)
     }
     fn weigh(u: &mut [Self], w: &Vec<u64>) {
         assert_eq!(u.len(), w.len());
@@ -145,9 +153,10 @@ impl<R: Ring> Extension for Galois<R> {
         assert_eq!(a.len(), b.len());
         let strips = a.chunks(STRIP).zip(b.chunks(STRIP));
         strips.fold(Self::ZERO, |sum, (a, b)| {
-            let n = a.len();
-            let (a, b) = (coefficient_rows(a, n), coefficient_columns(b, n));
-            sum.add(inner_product(&a, &b, n))
+            sum.add(inner_product(
+                &R::halves(a, a.len()),
+                &R::halves(b, b.len()),
+            ))
         })
     }
     fn times_plus(acc: &mut [Self], point: Self, x: &[Self]) {
@@ -168,63 +177,34 @@ impl<R: Ring> Extension for Galois<R> {
     }
 }
 
-/// Elements of a part that are laid out by coefficients at a time, so that they stay in the processor's cache.
-const STRIP: usize = 256;
+/// Elements of a part that are laid out by halves at a time, so that they stay in the processor's cache.
+const STRIP: usize = 64;
 
-/// Half of an element's coefficients.
-const HALF: usize = DEGREE / 2;
-
-/// The lower and the upper halves of an element's coefficients, and their sum.
-fn halves<R: Ring>(x: &Galois<R>) -> [[R; HALF]; 3] {
-    let (low, high) = x.0.split_at(HALF);
-    std::array::from_fn(|part| {
-        std::array::from_fn(|i| match part {
-            0 => low[i],
-            1 => high[i],
-            _ => low[i].add(high[i]),
-        })
-    })
-}
-
-/// Matrices of [`halves`] with a row for each coefficient, of so many elements, missing ones zero.
-fn coefficient_rows<R: Ring>(x: &[Galois<R>], len: usize) -> [Vec<R>; 3] {
-    let mut all = std::array::from_fn(|_| vec![R::ZERO; HALF * len]);
-    for (at, x) in x.iter().enumerate() {
-        for (rows, half) in all.iter_mut().zip(halves(x)) {
-            for (i, value) in half.into_iter().enumerate() {
-                rows[i * len + at] = value;
-            }
-        }
+/// A vector at the places of the cube whose corners are these parts.
+fn at_places<R: Ring>(mut low: Vec<Halves<R>>) -> Vec<Halves<R>> {
+    if low.len() == 1 {
+        return low;
     }
-    all
+    let high = low.split_off(low.len() / 2);
+    let less = |(a, b): (&Halves<R>, &Halves<R>)| std::array::from_fn(|i| R::less(&a[i], &b[i]));
+    let leading = low.iter().zip(&high).map(less).collect();
+    [low, high, leading]
+        .into_iter()
+        .flat_map(at_places)
+        .collect()
 }
 
-/// The transposes of [`coefficient_rows`].
-fn coefficient_columns<R: Ring>(x: &[Galois<R>], len: usize) -> [Vec<R>; 3] {
-    let mut all = std::array::from_fn(|_| Vec::with_capacity(HALF * len));
-    for x in x {
-        let halves = all.iter_mut().zip(halves(x));
-        halves.for_each(|(columns, half)| columns.extend_from_slice(&half));
-    }
-    all.iter_mut()
-        .for_each(|columns| columns.resize(HALF * len, R::ZERO));
-    all
-}
-
-/// `sum a_g b_g`, of [`coefficient_rows`] and [`coefficient_columns`]; by three products of halves (Karatsuba's
-/// way).
-fn inner_product<R: Ring>(rows: &[Vec<R>; 3], columns: &[Vec<R>; 3], len: usize) -> Galois<R> {
-    let shape = MatMul {
-        m: HALF,
-        k: len,
-        n: HALF,
-    };
+/// `sum a_g b_g`, of halves; by three products of them (Karatsuba's way).
+fn inner_product<R: Ring>(a: &Halves<R>, b: &Halves<R>) -> Galois<R> {
+    let squares = [0, 1, 2].map(|part| {
+        let mut sums = [[R::ZERO; HALF]; HALF];
+        R::add_outer(&mut sums, &a[part], &b[part]);
+        sums
+    });
     let mut wide = [R::ZERO; WIDE];
-    for (part, (rows, columns)) in rows.iter().zip(columns).enumerate() {
-        let mut sums = vec![R::ZERO; HALF * HALF];
-        matmul_acc(&mut sums, rows, columns, shape);
+    for (part, sums) in squares.iter().enumerate() {
         let mut product = [R::ZERO; DEGREE];
-        for (i, sums) in sums.chunks_exact(HALF).enumerate() {
+        for (i, sums) in sums.iter().enumerate() {
             let to = product[i..].iter_mut().zip(sums);
             to.for_each(|(to, sum)| *to = to.add(*sum));
         }
@@ -243,7 +223,7 @@ fn inner_product<R: Ring>(rows: &[Vec<R>; 3], columns: &[Vec<R>; 3], len: usize)
     Galois(reduce(&wide))
 }
 
-/// Vectors up to so many elements are folded by halves: more hops, fewer bytes.
+/// Vectors of elements of the base up to so many are folded by halves: fewer bytes.
 const SMALL: usize = 1 << 12;
 /// Vectors of elements of the base up to so many are folded from few parts.
 const MIDDLE: usize = 1 << 14;

@@ -7,7 +7,7 @@ use super::{Kernel, Lanes, MOST_WIDTH, Side, accumulate, direct, store};
 
 macro_rules! lanes {
     ($name:ident, $vector:ty, $word:ty, $len:literal, $load:ident, $store:ident,
-     $splat:ident as $signed:ty, |$c:ident, $a:ident, $b:ident| $product:expr) => {
+     $splat:ident as $signed:ty, $plus:ident, $less:ident, |$c:ident, $a:ident, $b:ident| $product:expr) => {
         #[derive(Clone, Copy)]
         struct $name($vector);
 
@@ -32,6 +32,16 @@ macro_rules! lanes {
                 $name(unsafe { $product })
             }
             #[inline(always)]
+            unsafe fn plus(self, o: Self) -> Self {
+                // SAFETY: the caller has the instructions.
+                $name(unsafe { $plus(self.0, o.0) })
+            }
+            #[inline(always)]
+            unsafe fn less(self, o: Self) -> Self {
+                // SAFETY: the caller has the instructions.
+                $name(unsafe { $less(self.0, o.0) })
+            }
+            #[inline(always)]
             unsafe fn store(self, words: &mut [$word]) {
                 // SAFETY: the slice holds `LEN` words; the caller has the instructions.
                 unsafe { $store(words[..$len].as_mut_ptr().cast(), self.0) }
@@ -39,6 +49,9 @@ macro_rules! lanes {
         }
     };
 }
+
+/// After the macro that it takes.
+mod short;
 
 lanes!(
     Words512,
@@ -48,6 +61,8 @@ lanes!(
     _mm512_loadu_si512,
     _mm512_storeu_si512,
     _mm512_set1_epi64 as i64,
+    _mm512_add_epi64,
+    _mm512_sub_epi64,
     |c, a, b| _mm512_add_epi64(c, _mm512_mullo_epi64(a, b))
 );
 
@@ -59,6 +74,8 @@ lanes!(
     _mm256_loadu_si256,
     _mm256_storeu_si256,
     _mm256_set1_epi64x as i64,
+    _mm256_add_epi64,
+    _mm256_sub_epi64,
     |c, a, b| {
         let low = _mm256_mul_epu32(a, b);
         let a_high = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b);
@@ -77,6 +94,8 @@ lanes!(
     _mm512_loadu_si512,
     _mm512_storeu_si512,
     _mm512_set1_epi32 as i32,
+    _mm512_add_epi32,
+    _mm512_sub_epi32,
     |c, a, b| dot(c, a, b)
 );
 
@@ -88,6 +107,8 @@ lanes!(
     _mm256_loadu_si256,
     _mm256_storeu_si256,
     _mm256_set1_epi32 as i32,
+    _mm256_add_epi32,
+    _mm256_sub_epi32,
     |c, a, b| _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
 );
 

@@ -88,8 +88,9 @@ pub fn by_distance<R: Ring>(
 pub fn combined<R: Ring>(factors: &[Galois<R>], x: &[&[R]], coin: u64) -> Vec<Galois<R>> {
     let mut out = vec![Galois::ZERO; x.first().map_or(0, |x| x.len())];
     assert!(factors.len() == x.len() && x.iter().all(|x| x.len() == out.len()));
-    R::combine_into(&mut out, factors, x);
-    R::times_plus_to(&mut out, coin, &[]);
+    let mut factors = factors.to_vec();
+    R::times_plus_to(&mut factors, coin, &[]);
+    R::combine_into(&mut out, &factors, x);
     out
 }
 

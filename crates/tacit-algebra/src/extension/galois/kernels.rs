@@ -1,8 +1,12 @@
 //! The loops over elements of Galois rings.
 
-use super::{DEGREE, Galois, TERMS, WIDE};
+use bytemuck::TransparentWrapper;
+
+use super::{DEGREE, Galois, HALF, WIDE};
 use crate::Ring;
-use crate::isa::{self, simd};
+use crate::isa::{self, Isa, simd};
+use crate::kernel::Kernels;
+use crate::kernel::short::{Line, Short, Square, TERMS};
 
 /// The remainder of a polynomial of degree below `WIDE`.
 #[inline(always)]
@@ -89,6 +93,9 @@ fn times_point<R: Ring>(a: &[R; DEGREE], point: u64) -> [R; DEGREE] {
     reduce(&wide)
 }
 
+/// The lower halves of elements' coefficients, the upper ones and their sums.
+pub type Halves<R> = [Vec<Line<R>>; 3];
+
 /// Columns that are summed side by side: so many that the first-level cache holds their buckets.
 pub const COLUMNS: usize = 16;
 pub type Row<R> = [R; COLUMNS];
@@ -167,6 +174,33 @@ simd! {
         }
     }
 
+    /// The lower halves of elements' coefficients, the upper ones and their sums; zeros where there are no elements.
+    pub(super) fn halves<R: Ring>(x: &[Galois<R>], len: usize) -> Halves<R> {
+        let half = |at: usize| move |x: &Galois<R>| x.0.as_chunks::<HALF>().0[at];
+        let both = |x: &Galois<R>| {
+            let [mut sum, high] = [0, 1].map(|at| half(at)(x));
+            sum.iter_mut().zip(high).for_each(|(sum, v)| *sum = sum.add(v));
+            sum
+        };
+        let mut all = [
+            x.iter().map(half(0)).collect::<Vec<_>>(),
+            x.iter().map(half(1)).collect(),
+            x.iter().map(both).collect(),
+        ];
+        all.iter_mut().for_each(|all| all.resize(len, [R::ZERO; HALF]));
+        all
+    }
+
+    /// `a - b`.
+    pub(super) fn less<R: Ring>(a: &[Line<R>], b: &[Line<R>]) -> Vec<Line<R>> {
+        let difference = |(a, b): (&Line<R>, &Line<R>)| {
+            let mut difference = *a;
+            difference.iter_mut().zip(b).for_each(|(a, b)| *a = a.sub(*b));
+            difference
+        };
+        a.iter().zip(b).map(difference).collect()
+    }
+
     pub(super) fn product<R: Ring>(a: &Galois<R>, b: &Galois<R>) -> Galois<R> {
         let mut wide = [R::ZERO; WIDE];
         multiply_into(&mut wide, &a.0, &b.0);
@@ -176,17 +210,6 @@ simd! {
     pub(super) fn weigh_to<R: Ring>(u: &mut [Galois<R>], w: &[u64]) {
         for (u, w) in u.iter_mut().zip(w) {
             u.0 = times_point(&u.0, *w);
-        }
-    }
-
-    pub(super) fn times_plus_to<R: Ring>(acc: &mut [Galois<R>], point: u64, x: &[Galois<R>]) {
-        let zero = Galois([R::ZERO; DEGREE]);
-        let x = x.iter().chain(std::iter::repeat(&zero));
-        for (acc, x) in acc.iter_mut().zip(x) {
-            acc.0 = times_point(&acc.0, point);
-            for (acc, x) in acc.0.iter_mut().zip(&x.0) {
-                *acc = acc.add(*x);
-            }
         }
     }
 }
@@ -204,11 +227,19 @@ pub trait Loops: Sized {
     fn sum_at_points(w: &[u64], x: &[Galois<Self>], step: usize) -> Galois<Self>;
     /// [`combine_into`].
     fn combine_into(out: &mut [Galois<Self>], c: &[Galois<Self>], x: &[&[Self]]);
+    /// [`halves`].
+    fn halves(x: &[Galois<Self>], len: usize) -> Halves<Self>;
+    /// [`less`].
+    fn less(a: &[Line<Self>], b: &[Line<Self>]) -> Vec<Line<Self>>;
+    /// `sums[i][j] += sum_g a[g][i] b[g][j]`.
+    fn add_outer(sums: &mut Square<Self>, a: &[Line<Self>], b: &[Line<Self>]);
+    /// [`Short::point_sums`].
+    fn point_sums(out: &mut [Galois<Self>], points: &[u64], x: &[Self]) -> bool;
     /// [`product`].
     fn product(a: &Galois<Self>, b: &Galois<Self>) -> Galois<Self>;
     /// [`weigh_to`].
     fn weigh_to(u: &mut [Galois<Self>], w: &[u64]);
-    /// [`times_plus_to`].
+    /// `acc = point acc + x`, of a point given by its bits.
     fn times_plus_to(acc: &mut [Galois<Self>], point: u64, x: &[Galois<Self>]);
 }
 
@@ -230,6 +261,27 @@ macro_rules! loops {
             fn combine_into(out: &mut [Galois<Self>], c: &[Galois<Self>], x: &[&[Self]]) {
                 combine_into(isa::current(), out, c, x);
             }
+            fn halves(x: &[Galois<Self>], len: usize) -> Halves<Self> {
+                halves(isa::current(), x, len)
+            }
+            fn less(a: &[Line<Self>], b: &[Line<Self>]) -> Vec<Line<Self>> {
+                less(isa::current(), a, b)
+            }
+            fn add_outer(sums: &mut Square<Self>, a: &[Line<Self>], b: &[Line<Self>]) {
+                match isa::current() {
+                    Isa::Amx | Isa::Avx512 => <Self as Kernels>::Avx512::add_outer(sums, a, b),
+                    Isa::Avx2 => <Self as Kernels>::Avx2::add_outer(sums, a, b),
+                    Isa::Portable => <Self as Kernels>::Portable::add_outer(sums, a, b),
+                }
+            }
+            fn point_sums(out: &mut [Galois<Self>], points: &[u64], x: &[Self]) -> bool {
+                let out = Galois::peel_slice_mut(out);
+                match isa::current() {
+                    Isa::Amx | Isa::Avx512 => <Self as Kernels>::Avx512::point_sums(out, points, x),
+                    Isa::Avx2 => <Self as Kernels>::Avx2::point_sums(out, points, x),
+                    Isa::Portable => <Self as Kernels>::Portable::point_sums(out, points, x),
+                }
+            }
             fn product(a: &Galois<Self>, b: &Galois<Self>) -> Galois<Self> {
                 product(isa::current(), a, b)
             }
@@ -237,7 +289,12 @@ macro_rules! loops {
                 weigh_to(isa::current(), u, w);
             }
             fn times_plus_to(acc: &mut [Galois<Self>], point: u64, x: &[Galois<Self>]) {
-                times_plus_to(isa::current(), acc, point, x);
+                let (acc, x) = (Galois::peel_slice_mut(acc), Galois::peel_slice(x));
+                match isa::current() {
+                    Isa::Amx | Isa::Avx512 => <Self as Kernels>::Avx512::times_plus(acc, point, x),
+                    Isa::Avx2 => <Self as Kernels>::Avx2::times_plus(acc, point, x),
+                    Isa::Portable => <Self as Kernels>::Portable::times_plus(acc, point, x),
+                }
             }
         }
     )+};

@@ -31,6 +31,34 @@ fn column_sums<R: Ring>(points: &[u64], matrix: &impl Strips<R>, cols: usize) ->
     out
 }
 
+/// Rows up to which a product with each costs less than [`column_sums`].
+const FEW: usize = 16;
+
+/// [`column_sums`] of the first `len` columns of a row-major matrix of `cols`.
+fn dense_sums<R: Ring>(points: &[u64], data: &[R], cols: usize, len: usize) -> Vec<Galois<R>> {
+    if points.len() > FEW {
+        return column_sums(points, &Dense { data, cols }, len);
+    }
+    let factors: Vec<_> = points
+        .iter()
+        .map(|point| Galois::from_bits(*point))
+        .collect();
+    let rows: Vec<_> = (0..points.len())
+        .map(|k| &data[k * cols..][..len])
+        .collect();
+    let mut out = vec![Galois::ZERO; len];
+    R::combine_into(&mut out, &factors, &rows);
+    out
+}
+
+/// Vectors one after the other, `len` elements in all.
+fn joined<T: Copy>(mut vectors: impl Iterator<Item = Vec<T>>, len: usize) -> Vec<T> {
+    let mut all = vectors.next().unwrap_or_default();
+    all.reserve(len - all.len());
+    vectors.for_each(|vector| all.extend_from_slice(&vector));
+    all
+}
+
 /// Some rows of the prepared columns, as many as `width`: where they lie, or as they are read into `room`.
 fn strips<'a, R: Ring, M: Strips<R>>(
     matrix: &'a M,
@@ -146,9 +174,9 @@ pub fn left<R: Ring>(
     let each = a.chunks(m).zip(x.chunks(m * k));
     let sums = |(a, data): (_, &[R])| {
         let data = &data[inner.start..];
-        column_sums(a, &Dense { data, cols: k }, inner.len())
+        dense_sums(a, data, k, inner.len())
     };
-    each.flat_map(sums).collect()
+    joined(each.map(sums), shape.batch * inner.len())
 }
 
 /// The rows `inner` of `w b` for every matrix `w` of a batch, of `b.len()` columns.
@@ -161,13 +189,29 @@ pub fn right<R: Ring>(
     let MatMul { k, n: cols, .. } = shape.each;
     assert!(b.len() == cols && w.len() == shape.right());
     if inner == (0..k) {
-        return column_sums(b, &Transposed { data: w, cols }, shape.batch * k);
+        return row_sums(b, w, shape.batch * k);
     }
     let sums = |each| {
         let data = &w[(each * k + inner.start) * cols..];
-        column_sums(b, &Transposed { data, cols }, inner.len())
+        row_sums(b, data, inner.len())
     };
-    (0..shape.batch).flat_map(sums).collect()
+    joined((0..shape.batch).map(sums), shape.batch * inner.len())
+}
+
+/// Sums of the first `rows` rows of a matrix of `points.len()` columns, each column times its point.
+fn row_sums<R: Ring>(points: &[u64], data: &[R], rows: usize) -> Vec<Galois<R>> {
+    let cols = points.len();
+    let mut out = vec![Galois::ZERO; rows];
+    if R::point_sums(&mut [], points, &[]) {
+        let data = &data[..rows * cols];
+        par::for_each_strip(&mut out, ROWS, cols.max(1), |i, out| {
+            let data = &data[i * ROWS * cols..][..out.len() * cols];
+            R::point_sums(out, points, data);
+        });
+    } else {
+        out = column_sums(points, &Transposed { data, cols }, rows);
+    }
+    out
 }
 
 /// Sums of the weights of each group, of its channels `inner`, over its filters, each times its point of `a`.
@@ -178,9 +222,9 @@ pub fn filters<R: Ring>(a: &[u64], w: &[R], shape: &Conv2d, inner: Range<usize>)
     let groups = a.chunks(each).zip(w.chunks(each * cols));
     let sums = |(a, data): (_, &[R])| {
         let data = &data[inner.start * taps..];
-        column_sums(a, &Dense { data, cols }, inner.len() * taps)
+        dense_sums(a, data, cols, inner.len() * taps)
     };
-    groups.flat_map(sums).collect()
+    joined(groups.map(sums), shape.groups * inner.len() * taps)
 }
 
 /// Sums of what every tap of each group, of its channels `inner`, meets over the output positions of all images, each
@@ -277,7 +321,7 @@ mod tests {
     /// What both sides compress to has the compressed outputs as its inner product.
     fn compresses<R: Ring>() {
         let mut prg = Prg::new([5; 16]);
-        for (batch, m, k, n) in [(1, 1, 1, 1), (1, 3, 5, 2), (1, 7, 70, 20), (4, 3, 5, 2)] {
+        for (batch, m, k, n) in [(1, 1, 1, 1), (1, 3, 5, 2), (1, 40, 70, 20), (4, 3, 5, 2)] {
             let shape = BatchMatMul {
                 batch,
                 each: MatMul { m, k, n },
