@@ -199,7 +199,11 @@ impl Extension for Integer {
         if n > SMALL { 8 } else { 4 }
     }
     fn radix(n: usize) -> usize {
-        if n > SHORT { 8 } else { 4 }
+        match n {
+            ..=32 => n,
+            33..=1024 => n.div_ceil(32),
+            _ => 8,
+        }
     }
     /// Parts that a segment is cut into after its first fold: 4, so that a long vector is folded from few parts; a
     /// segment's are most of a proof's products.
@@ -355,8 +359,6 @@ fn joined<T: Clone>(
 
 /// Vectors of elements of the base up to so many are folded from few parts: fewer bytes.
 const SMALL: usize = 1 << 10;
-/// Vectors of elements up to so many: as many hops and bytes as if segments were folded from 8 parts.
-const SHORT: usize = 1 << 8;
 
 /// A uniform residue: 61 bits, again where they are none.
 fn uniform(prg: &mut Prg, prime: u64) -> u64 {
