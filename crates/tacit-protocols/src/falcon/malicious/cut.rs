@@ -53,22 +53,30 @@ impl<R: Ring> Cut<R> {
         range: [usize; 2],
         reversed: bool,
     ) -> [Vec<Galois<R>>; 2] {
-        if let Coins::Matrices(shape, [a, b]) = &self.coins
-            && shape.each.m == 1
-            && shape.each.n == 1
-        {
-            let mut factors = point.powers(self.radix);
-            if reversed {
-                factors.reverse();
+        [0, 1].map(|side| match self.single_coins(side) {
+            Some(coins) => {
+                let mut factors = point.powers(self.radix);
+                if reversed {
+                    factors.reverse();
+                }
+                self.single(&coins, operands[side], &factors, range)
             }
-            let [x, w] = operands;
-            let b = vec![b[0]; shape.batch];
-            return [(a, x), (&b, w)].map(|(coins, x)| self.single(coins, x, &factors, range));
-        }
-        self.by_horner(operands, point, range, reversed)
+            None => self.by_horner(side, operands, point, range, reversed),
+        })
     }
 
-    /// One side of products of a row and a column each: its blocks times their factors, and the product's coin.
+    /// The coin of every product of a batch, of a side that has one row or column of each.
+    fn single_coins(&self, side: usize) -> Option<Vec<u64>> {
+        match &self.coins {
+            Coins::Matrices(shape, [a, _]) if side == 0 && shape.each.m == 1 => Some(a.clone()),
+            Coins::Matrices(shape, [_, b]) if side == 1 && shape.each.n == 1 => {
+                Some(vec![b[0]; shape.batch])
+            }
+            _ => None,
+        }
+    }
+
+    /// A side of one row or column of each product: its blocks times their factors, and the product's coin.
     fn single(
         &self,
         coins: &[u64],
@@ -79,49 +87,41 @@ impl<R: Ring> Cut<R> {
         let inner = self.coins.inner();
         let len = inner / self.radix;
         let each = coins.iter().zip(x.chunks_exact(inner.max(1)));
-        let of = |(coin, x): (&u64, &[R])| {
+        let mut all = Vec::with_capacity(coins.len() * (end - start));
+        for (coin, x) in each {
             let block = |s: usize| &x[s * len + start..s * len + end];
             let blocks: Vec<_> = (0..self.radix).map(block).collect();
-            blocks::combined(factors, &blocks, *coin)
-        };
-        each.flat_map(of).collect()
+            all.extend(blocks::combined(factors, &blocks, *coin));
+        }
+        all
     }
 
-    /// [`Cut::at`] of any product: of one block after the other, all of its rows or columns summed first.
+    /// Any side: of one block after the other, all of its rows or columns summed first.
     fn by_horner(
         &self,
-        [x, w]: [&[R]; 2],
+        side: usize,
+        operands: [&[R]; 2],
         point: Galois<R>,
         [start, end]: [usize; 2],
         reversed: bool,
-    ) -> [Vec<Galois<R>>; 2] {
+    ) -> Vec<Galois<R>> {
         let len = self.coins.inner() / self.radix;
         let block = |i: usize| {
             let s = if reversed { i } else { self.radix - 1 - i };
-            self.coins.sides(x, w, s * len + start..s * len + end)
+            let inner = s * len + start..s * len + end;
+            self.coins.side(side, operands, inner)
         };
         let mut sums = block(0);
-        for i in 1..self.radix {
-            let pairs = sums.iter_mut().zip(block(i));
-            pairs.for_each(|(sum, more)| Galois::times_plus(sum, point, &more));
-        }
+        (1..self.radix).for_each(|i| Galois::times_plus(&mut sums, point, &block(i)));
         sums
     }
 }
 
 impl<R: Ring> Long<Galois<R>> for Cut<R> {
-    /// The left verifier, who knows `x_j w_j`, takes it from its claim.
     fn claim(&self, role: ProofRole) -> Galois<R> {
-        match role {
-            ProofRole::Prover => Galois::ZERO,
-            ProofRole::Right => self.coins.outputs(&self.right),
-            ProofRole::Left => {
-                let mut known = Buffer::zeros(self.left.len());
-                let [x, w] = [&self.x, &self.w].map(|operand| role.component(operand));
-                self.map.add_product(&mut known, x, w);
-                self.coins.outputs(&self.left.sub(&known))
-            }
-        }
+        let operands = [&self.x, &self.w].map(|operand| role.component(operand));
+        let messages = [&self.left, &self.right];
+        self.coins.claim(&self.map, role, operands, messages)
     }
 
     fn coefficients(&self) -> Vec<Galois<R>> {
@@ -272,20 +272,17 @@ mod tests {
         };
         for radix in [2, 4] {
             let each = MatMul { m: 2, k: 9, n: 3 };
-            for map in [
+            let lines = [(1, 5000, 1), (1, 70, 3), (3, 70, 1)];
+            let lines = lines.map(|(m, k, n)| Bilinear::MatMul(MatMul { m, k, n }));
+            for map in lines.into_iter().chain([
                 Bilinear::MatMul(each),
-                Bilinear::MatMul(MatMul {
-                    m: 1,
-                    k: 5000,
-                    n: 1,
-                }),
                 Bilinear::BatchMatMul(BatchMatMul { batch: 3, each }),
                 Bilinear::BatchMatMul(BatchMatMul {
                     batch: 3,
                     each: MatMul { m: 1, k: 37, n: 1 },
                 }),
                 Bilinear::Conv2d(conv),
-            ] {
+            ]) {
                 folds::<u8>(map, radix);
                 folds::<u64>(map, radix);
             }

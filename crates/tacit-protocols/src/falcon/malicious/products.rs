@@ -72,10 +72,14 @@ pub(super) fn sizes(map: &Bilinear) -> [usize; 3] {
 
 /// Entries of a vector from which on an inner dimension is halved once more: below, what is dealt for it is not little
 /// beside them.
-const LONG: usize = 4096;
+const LONG: usize = 512;
 /// An inner dimension is halved once more while `r^2` times the multiplications of one of its indices is below this: `r`
 /// blocks take `r` times the product's own work, and leave an r-th of the entries to later folds.
 const FOLDING: usize = 2048;
+
+/// Multiplications for an entry up to which the left verifier takes the product that it knows from its claim over the
+/// ring; one over the extension takes 2304.
+const CHEAP: usize = 512;
 
 /// How many blocks a product's inner dimension is cut into: a power of two, given by its exponent, its place.
 fn place_of([inner, each, work]: [usize; 3]) -> usize {
@@ -183,6 +187,26 @@ impl Coins {
         }
     }
 
+    /// A verifier's share of what all outputs come down to, from the operands' components and what its record says of
+    /// the messages to the left and the right verifier. The left one, who knows `x_j w_j`, takes it from its claim.
+    pub fn claim<R: Ring>(
+        &self,
+        map: &Bilinear,
+        role: ProofRole,
+        [x, w]: [&Buffer<R>; 2],
+        [left, right]: [&Buffer<R>; 2],
+    ) -> Galois<R> {
+        match role {
+            ProofRole::Prover => Galois::ZERO,
+            ProofRole::Right => self.outputs(right),
+            ProofRole::Left => {
+                let mut known = Buffer::zeros(left.len());
+                map.add_product(&mut known, x, w);
+                self.outputs(&left.sub(&known))
+            }
+        }
+    }
+
     /// Indices of the inner dimension.
     pub fn inner(&self) -> usize {
         match self {
@@ -194,15 +218,23 @@ impl Coins {
     /// Of one component both operands compressed, that with the coins of rows or filters first, at some indices of
     /// the inner dimension.
     pub fn sides<R: Ring>(&self, x: &[R], w: &[R], inner: Range<usize>) -> [Vec<Galois<R>>; 2] {
-        match self {
-            Coins::Matrices(shape, [a, b]) => [
-                product_side::left(a, x, *shape, inner.clone()),
-                product_side::right(b, w, *shape, inner),
-            ],
-            Coins::Convolution(shape, a, [b, c]) => [
-                product_side::filters(a, w, shape, inner.clone()),
-                product_side::patches([b, c], x, shape, inner),
-            ],
+        [0, 1].map(|side| self.side(side, [x, w], inner.clone()))
+    }
+
+    /// One of [`Coins::sides`].
+    pub fn side<R: Ring>(
+        &self,
+        side: usize,
+        [x, w]: [&[R]; 2],
+        inner: Range<usize>,
+    ) -> Vec<Galois<R>> {
+        match (self, side) {
+            (Coins::Matrices(shape, [a, _]), 0) => product_side::left(a, x, *shape, inner),
+            (Coins::Matrices(shape, [_, b]), _) => product_side::right(b, w, *shape, inner),
+            (Coins::Convolution(shape, a, _), 0) => product_side::filters(a, w, shape, inner),
+            (Coins::Convolution(shape, _, [b, c]), _) => {
+                product_side::patches([b, c], x, shape, inner)
+            }
         }
     }
 
@@ -233,7 +265,7 @@ impl Coins {
 impl<R: Ring> Compress<Galois<R>> for Product<R> {
     /// With coins `a_o` over rows or filters and `b_p` over columns or positions:
     /// `sum a_o b_p (x_{j+1} w_j + x_j w_{j+1})_{o,p} = <a^T x_{j+1}, w_j b> + <w_{j+1} b, a^T x_j>`.
-    /// The left verifier, who knows `x_j w_j`, takes it from its claim as `<a^T x_j, w_j b>`.
+    /// The left verifier takes its part of the claim as `<a^T x_j, w_j b>` where the product has many outputs.
     fn compress(
         &self,
         prg: &mut Prg,
@@ -242,27 +274,26 @@ impl<R: Ring> Compress<Galois<R>> for Product<R> {
         [u, v]: [&mut Vec<Galois<R>>; 2],
     ) -> Galois<R> {
         let coins = Coins::draw::<R>(prg, self.map, defences);
-        let mut claim = match role {
-            ProofRole::Prover => Galois::ZERO,
-            ProofRole::Left => coins.outputs(&self.left),
-            ProofRole::Right => coins.outputs(&self.right),
-        };
+        let operands = [&self.x, &self.w];
         if role != ProofRole::Left {
-            let [x, w] = [&self.x, &self.w].map(|operand| role.other_component(operand));
-            coins
-                .sides(x, w, 0..coins.inner())
-                .into_iter()
-                .for_each(|side| u.extend(side));
+            let [x, w] = operands.map(|operand| role.other_component(operand));
+            let sides = coins.sides(x, w, 0..coins.inner());
+            sides.into_iter().for_each(|side| u.extend(side));
         }
+        let [x, w] = operands.map(|operand| role.component(operand));
+        let mut dot = None;
         if role != ProofRole::Right {
-            let [x, w] = [&self.x, &self.w].map(|operand| role.component(operand));
             let [a, b] = coins.sides(x, w, 0..coins.inner());
-            if role == ProofRole::Left {
-                claim = claim.sub(Galois::dot(&a, &b));
+            let [_, _, work] = sizes(&self.map);
+            if role == ProofRole::Left && work > CHEAP {
+                dot = Some(Galois::dot(&a, &b));
             }
             [b, a].into_iter().for_each(|side| v.extend(side));
         }
-        claim
+        match dot {
+            Some(dot) => coins.outputs(&self.left).sub(dot),
+            None => coins.claim(&self.map, role, [x, w], [&self.left, &self.right]),
+        }
     }
 
     fn place(&self) -> usize {
