@@ -413,6 +413,20 @@ def https_certificate(folder):
     return certificate, path
 
 
+def test_a_proxy_of_the_environment(monkeypatch):
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert remote.proxy_of("https://a.example:8100") is None
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", "inside.example")
+    assert remote.proxy_of("https://a.example:8100").url.host == "proxy.example"
+    assert remote.proxy_of("https://inside.example:8100") is None
+    assert remote.proxy_of("http://127.0.0.1:8100") is None
+    monkeypatch.setenv("HTTPS_PROXY", "gopher://proxy.example")
+    with pytest.raises(ServiceError, match="HTTPS_PROXY"):
+        remote.proxy_of("https://a.example:8100")
+
+
 def test_a_package_that_is_missing(monkeypatch):
     from tacit.serving import needs
 

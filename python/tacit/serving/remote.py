@@ -8,8 +8,10 @@ import logging
 import random
 import socket
 import ssl
+import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import httpx
 
@@ -39,6 +41,8 @@ LEAST, MOST = 0.1, 3.0
 """Seconds between two tries, where the party names none, and what they double up to."""
 
 
+TIMES = {"connect": 10.0, "read": None, "write": 60.0, "pool": 10.0}
+"""Seconds that a connection may take, and that a party may take nothing of what it is sent."""
 TOLD_AFTER = 2.0
 """Seconds without a connection after which a log says what is waited for."""
 LOG = logging.getLogger("tacit")
@@ -73,17 +77,13 @@ class Remote:
 
     def __init__(self, url: str, key: str | None, trust: ssl.SSLContext):
         self.url: str = checked_url(url)
-        plain = self.url.startswith("http:")
-        headers = {"accept-encoding": "identity", "user-agent": "tacit"}
+        self.head: dict[str, str] = {"accept-encoding": "identity", "user-agent": "tacit"}
         if key is not None:
-            headers["authorization"] = f"Bearer {key}"
-        self.http: httpx.AsyncClient = httpx.AsyncClient(
-            base_url=self.url,
-            headers=headers,
+            self.head["authorization"] = f"Bearer {key}"
+        # Below a client of httpx, whose cookies and redirects take as long as all else.
+        self.http: httpx.AsyncHTTPTransport = httpx.AsyncHTTPTransport(
             verify=trust,
-            trust_env=not plain,
-            follow_redirects=False,
-            timeout=httpx.Timeout(10.0, read=None, write=60.0),
+            proxy=proxy_of(self.url),
             # The client bounds its requests; a bound here would let those of the parties wait for
             # each other.
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
@@ -91,12 +91,12 @@ class Remote:
 
     async def describe(self, model: str, version: str | None, deadline: float) -> bytes:
         """The party's answer when it is asked for a model; not read here, as it may be large."""
-        request = self.http.build_request("GET", model_path(model, version))
+        request = self._request("GET", model_path(model, version))
         return (await self._until(request, deadline, MOST_TOLD)).body
 
     async def models(self, deadline: float) -> list[str]:
         """The names of the models that it serves to this client."""
-        request = self.http.build_request("GET", "/v2")
+        request = self._request("GET", "/v2")
         reply = await self._until(request, deadline, MOST_NAMED)
         try:
             return [str(each["name"]) for each in json.loads(reply.body)["models"]]
@@ -117,7 +117,7 @@ class Remote:
         if parent is not None:
             headers["traceparent"] = parent
         path = model_path(model, version) + "/infer"
-        request = self.http.build_request("POST", path, headers=headers, content=body)
+        request = self._request("POST", path, headers, body)
         reply = await self._until(request, deadline, most)
         try:
             return read_answer(reply.length, reply.body)
@@ -127,6 +127,21 @@ class Remote:
     async def close(self) -> None:
         """Ends the connections with the party."""
         await self.http.aclose()
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+    ) -> httpx.Request:
+        return httpx.Request(
+            method,
+            self.url + path,
+            headers={**self.head, **(headers or {})},
+            content=body,
+            extensions={"timeout": TIMES},
+        )
 
     async def _until(self, request: httpx.Request, deadline: float, most: int) -> Reply:
         """Asks until it answers, refuses for good, or the time is over."""
@@ -159,11 +174,11 @@ class Remote:
             pause = min(2 * pause, MOST)
 
     async def _ask(self, request: httpx.Request, most: int) -> Reply:
-        answer = await self.http.send(request, stream=True)
+        answer = await self.http.handle_async_request(request)
         most = most if answer.status_code == 200 else MOST_WORDS
         try:
             whole = bytearray()
-            async for chunk in answer.aiter_raw():
+            async for chunk in cast("httpx.AsyncByteStream", answer.stream):
                 whole += chunk
                 if len(whole) > most:
                     raise self._strange(f"its answer has more than {most} bytes")
@@ -205,6 +220,19 @@ def checked_url(url: str) -> str:
     if found.scheme == "http" and not is_loopback(found.host):
         raise ServiceError(f"{url!r}: shares go over https alone, but on this machine itself")
     return str(found).rstrip("/")
+
+
+def proxy_of(url: str) -> httpx.Proxy | None:
+    """The proxy that the environment names for a party; none for this machine itself."""
+    found, proxies = httpx.URL(url), urllib.request.getproxies()
+    proxy = proxies.get("https") or proxies.get("all")
+    if found.scheme == "http" or not proxy or urllib.request.proxy_bypass(found.host):
+        return None
+    try:
+        return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
+    except (httpx.InvalidURL, ValueError) as error:
+        told = f"the environment's proxy for {url} is none: {error}"
+        raise ServiceError(f"{told}; mend HTTPS_PROXY, or set NO_PROXY={found.host}") from None
 
 
 def model_path(model: str, version: str | None) -> str:
