@@ -6,6 +6,7 @@
 pub mod blocks;
 mod kernels;
 pub mod product_side;
+mod sums;
 
 use std::ops::Range;
 

@@ -62,10 +62,10 @@ pub(super) unsafe fn point_sums<L: Masked, const ROWS: usize, const VECTORS: usi
         unsafe {
             let mut sums = [[L::splat(L::Word::ZERO); VECTORS]; ROWS];
             for (j, point) in points.iter().enumerate() {
-                for i in 0..ROWS {
-                    let word = L::splat(rows[i][j]);
-                    for v in 0..VECTORS {
-                        sums[i][v] = sums[i][v].plus_where(word, point >> (v * L::LEN));
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    let word = L::splat(row[j]);
+                    for (v, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.plus_where(word, point >> (v * L::LEN));
                     }
                 }
             }

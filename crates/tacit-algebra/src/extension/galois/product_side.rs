@@ -4,160 +4,10 @@
 
 use std::ops::Range;
 
-use super::kernels::{COLUMNS, GROUPS, Row};
+use super::sums::{ImageRows, column_sums, dense_sums, joined, row_sums};
 use super::{Extension, Galois};
-use crate::gemm::{Columns, Dense};
-use crate::{BatchMatMul, Conv2d, MatMul, Ring, par};
-
-/// Rows that are read at once.
-const ROWS: usize = 64;
-
-/// Sums of the columns of a matrix of `cols` columns, each row times its point.
-fn column_sums<R: Ring>(points: &[u64], matrix: &impl Strips<R>, cols: usize) -> Vec<Galois<R>> {
-    let mut out = vec![Galois::ZERO; cols];
-    let weight = COLUMNS * points.len();
-    par::for_each_strip(&mut out, COLUMNS, weight.max(1), |i, out| {
-        let first = i * COLUMNS;
-        let columns = matrix.cursor(first..first + out.len());
-        let mut buckets = Box::new([[[R::ZERO; COLUMNS]; 16]; GROUPS]);
-        let mut rows = [[R::ZERO; COLUMNS]; ROWS];
-        for (block, points) in points.chunks(ROWS).enumerate() {
-            let all = block * ROWS..block * ROWS + points.len();
-            let strips = strips(matrix, &columns, all, out.len(), &mut rows);
-            R::add_rows(&mut buckets, points, &strips);
-        }
-        R::take_sums(out, &mut buckets);
-    });
-    out
-}
-
-/// Rows up to which a product with each costs less than [`column_sums`].
-const FEW: usize = 16;
-
-/// [`column_sums`] of the first `len` columns of a row-major matrix of `cols`.
-fn dense_sums<R: Ring>(points: &[u64], data: &[R], cols: usize, len: usize) -> Vec<Galois<R>> {
-    if points.len() > FEW {
-        return column_sums(points, &Dense { data, cols }, len);
-    }
-    let factors: Vec<_> = points
-        .iter()
-        .map(|point| Galois::from_bits(*point))
-        .collect();
-    let rows: Vec<_> = (0..points.len())
-        .map(|k| &data[k * cols..][..len])
-        .collect();
-    let mut out = vec![Galois::ZERO; len];
-    R::combine_into(&mut out, &factors, &rows);
-    out
-}
-
-/// Vectors one after the other, `len` elements in all.
-fn joined<T: Copy>(mut vectors: impl Iterator<Item = Vec<T>>, len: usize) -> Vec<T> {
-    let mut all = vectors.next().unwrap_or_default();
-    all.reserve(len - all.len());
-    vectors.for_each(|vector| all.extend_from_slice(&vector));
-    all
-}
-
-/// Some rows of the prepared columns, as many as `width`: where they lie, or as they are read into `room`.
-fn strips<'a, R: Ring, M: Strips<R>>(
-    matrix: &'a M,
-    columns: &M::Cursor,
-    rows: Range<usize>,
-    width: usize,
-    room: &'a mut [Row<R>; ROWS],
-) -> Vec<&'a Row<R>> {
-    let found: Option<Vec<_>> = rows.clone().map(|k| matrix.strip(columns, k)).collect();
-    if let Some(found) = found {
-        return found;
-    }
-    let n = rows.len();
-    for (k, to) in rows.zip(room.iter_mut()) {
-        matrix.read(columns, k, &mut to[..width]);
-    }
-    room[..n].iter().collect()
-}
-
-/// A matrix whose columns may lie side by side in memory.
-trait Strips<R>: Columns<R> {
-    /// Row `k` of the prepared columns where it lies, and what follows it.
-    fn strip(&self, at: &Self::Cursor, k: usize) -> Option<&Row<R>>;
-}
-
-impl<R: Ring> Strips<R> for Dense<'_, R> {
-    fn strip(&self, at: &usize, k: usize) -> Option<&Row<R>> {
-        self.data[k * self.cols + at..].first_chunk()
-    }
-}
-
-impl<R: Ring> Strips<R> for Transposed<'_, R> {
-    fn strip(&self, _at: &usize, _k: usize) -> Option<&Row<R>> {
-        None
-    }
-}
-
-impl<R: Ring> Strips<R> for ImageRows<'_, R> {
-    fn strip(&self, runs: &Self::Cursor, k: usize) -> Option<&Row<R>> {
-        match runs.as_slice() {
-            [[start, _]] => self.data[self.starts[k] + start..].first_chunk(),
-            _ => None,
-        }
-    }
-}
-
-/// The transpose of a row-major matrix of `cols` columns.
-struct Transposed<'a, R> {
-    data: &'a [R],
-    cols: usize,
-}
-
-impl<R: Ring> Columns<R> for Transposed<'_, R> {
-    type Cursor = usize;
-
-    fn cursor(&self, range: Range<usize>) -> usize {
-        range.start
-    }
-
-    fn read(&self, first: &usize, k: usize, out: &mut [R]) {
-        let rows = self.data[first * self.cols..].chunks_exact(self.cols);
-        out.iter_mut()
-            .zip(rows)
-            .for_each(|(out, row)| *out = row[k]);
-    }
-}
-
-/// Rows of images: row `k` begins at `starts[k]` in the first channel of its image, and has `width` columns of
-/// each channel, which are `plane` elements apart.
-struct ImageRows<'a, R> {
-    data: &'a [R],
-    starts: Vec<usize>,
-    width: usize,
-    plane: usize,
-}
-
-impl<R: Ring> Columns<R> for ImageRows<'_, R> {
-    /// Where columns that lie side by side begin in the row, and how many they are.
-    type Cursor = Vec<[usize; 2]>;
-
-    fn cursor(&self, mut range: Range<usize>) -> Self::Cursor {
-        let mut runs = Vec::new();
-        while !range.is_empty() {
-            let (channel, column) = (range.start / self.width, range.start % self.width);
-            let len = range.len().min(self.width - column);
-            runs.push([channel * self.plane + column, len]);
-            range.start += len;
-        }
-        runs
-    }
-
-    fn read(&self, runs: &Self::Cursor, k: usize, mut out: &mut [R]) {
-        for [start, len] in runs {
-            let (now, rest) = out.split_at_mut(*len);
-            now.copy_from_slice(&self.data[self.starts[k] + start..][..*len]);
-            out = rest;
-        }
-    }
-}
+use crate::gemm::Dense;
+use crate::{BatchMatMul, Conv2d, MatMul, Ring};
 
 /// The columns `inner` of `a^T x` for every matrix `x` of a batch, each with points of `a` of its own.
 pub fn left<R: Ring>(
@@ -198,22 +48,6 @@ pub fn right<R: Ring>(
     joined((0..shape.batch).map(sums), shape.batch * inner.len())
 }
 
-/// Sums of the first `rows` rows of a matrix of `points.len()` columns, each column times its point.
-fn row_sums<R: Ring>(points: &[u64], data: &[R], rows: usize) -> Vec<Galois<R>> {
-    let cols = points.len();
-    let mut out = vec![Galois::ZERO; rows];
-    if R::point_sums(&mut [], points, &[]) {
-        let data = &data[..rows * cols];
-        par::for_each_strip(&mut out, ROWS, cols.max(1), |i, out| {
-            let data = &data[i * ROWS * cols..][..out.len() * cols];
-            R::point_sums(out, points, data);
-        });
-    } else {
-        out = column_sums(points, &Transposed { data, cols }, rows);
-    }
-    out
-}
-
 /// Sums of the weights of each group, of its channels `inner`, over its filters, each times its point of `a`.
 pub fn filters<R: Ring>(a: &[u64], w: &[R], shape: &Conv2d, inner: Range<usize>) -> Vec<Galois<R>> {
     assert!(a.len() == shape.filters && w.len() == shape.weight_len());
@@ -245,6 +79,10 @@ pub fn patches<R: Ring>(
     let plane = shape.height * shape.width;
     let [rows, columns] = shape.kernel;
     let mut out = vec![Galois::ZERO; groups * each * rows * columns];
+    if down.len() <= FEW_ROWS {
+        at_each_position([down, right], x, shape, inner, &mut out);
+        return out;
+    }
     for (group, tap) in (0..groups).flat_map(|group| (0..rows).map(move |tap| (group, tap))) {
         // What the tap meets is inside the image for some rows of the result, the same of every image.
         let inside = shape.met(0, tap);
@@ -277,6 +115,63 @@ pub fn patches<R: Ring>(
         }
     }
     out
+}
+
+/// Rows of the result, of all images, up to which [`at_each_position`] takes less than sums of rows first.
+const FEW_ROWS: usize = 16;
+
+/// [`patches`] of few rows in the result: each word that a tap meets times the points of its row and its column, which
+/// are one factor.
+fn at_each_position<R: Ring>(
+    [down, right]: [&[u64]; 2],
+    x: &[R],
+    shape: &Conv2d,
+    inner: Range<usize>,
+    out: &mut [Galois<R>],
+) {
+    let (height, channels) = (shape.out_height(), shape.channels);
+    let (all_of_group, plane) = (channels / shape.groups, shape.height * shape.width);
+    let [rows, columns] = shape.kernel;
+    let right: Vec<_> = right
+        .iter()
+        .map(|point| Galois::from_bits(*point))
+        .collect();
+    let factors: Vec<Vec<_>> = down
+        .iter()
+        .map(|point| {
+            let mut factors = right.clone();
+            R::times_plus_to(&mut factors, *point, &[]);
+            factors
+        })
+        .collect();
+    // The words that all taps of a row meet for one column of the result, side by side; zero outside the image.
+    let across = |row: &[R], column: usize| -> Vec<R> {
+        let word = |tap| match shape.met(1, tap).contains(&column) {
+            true => row[shape.meets(1, tap, column)],
+            false => R::ZERO,
+        };
+        (0..columns).map(word).collect()
+    };
+    let channel_of = |channel: usize| {
+        let (group, channel) = (channel / inner.len(), channel % inner.len());
+        group * all_of_group + inner.start + channel
+    };
+    for (at, out) in out.chunks_exact_mut(columns.max(1)).enumerate() {
+        let (channel, tap) = (channel_of(at / rows), at % rows);
+        let (mut known, mut words) = (Vec::new(), Vec::new());
+        for (row, factors) in factors.iter().enumerate() {
+            let (image, y) = (row / height, row % height);
+            if !shape.met(0, tap).contains(&y) {
+                continue;
+            }
+            let start = (image * channels + channel) * plane + shape.meets(0, tap, y) * shape.width;
+            let row = &x[start..start + shape.width];
+            words.extend((0..right.len()).map(|column| across(row, column)));
+            known.extend_from_slice(factors);
+        }
+        let words: Vec<&[R]> = words.iter().map(Vec::as_slice).collect();
+        R::combine_into(out, &known, &words);
+    }
 }
 
 /// `sum_{o,p} a_o b_p z_{o,p}` over the outputs `z` of matrix products: row `o` holds those of all
@@ -347,6 +242,7 @@ mod tests {
             (3, 1, [0; 4], [1, 1], [1, 1]),
             (3, 2, [1, 2, 0, 1], [2, 1], [1, 1]),
             (70, 4, [0; 4], [1, 2], [1, 2]),
+            (20, 2, [1, 2, 0, 1], [2, 1], [1, 1]),
             // Some taps are nowhere inside the image.
             (1, 1, [6, 7, 5, 4], [3, 2], [2, 3]),
         ] {
