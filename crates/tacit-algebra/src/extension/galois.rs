@@ -79,12 +79,14 @@ impl<R: Ring> Extension for Galois<R> {
             2
         }
     }
-    /// 4, whose parts take few products; near the end more, so that fewer folds are left.
+    /// 4, whose parts take few products; near the end more, so that fewer folds are left. What no machine can hold would
+    /// be folded by halves, whose errors add up to less.
     fn radix(n: usize) -> usize {
         match n {
             ..=8 => n,
             9..=64 => 8,
-            _ => 4,
+            65..=0xff_ffff_ffff => 4,
+            _ => 2,
         }
     }
     fn random(prg: &mut Prg, n: usize) -> Vec<Self> {

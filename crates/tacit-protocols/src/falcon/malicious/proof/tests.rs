@@ -401,7 +401,7 @@ fn the_error_is_below_two_to_the_minus_40() {
     let tower = (48.4f64).exp2() - 1.0;
     let sizes = |terms| {
         let most = segment::<Galois<u64>>(terms);
-        [1, 2, 100, 5000, most - 1, most].map(|gates| (terms, gates))
+        [0, 1, 2, 100, 5000, most - 1, most].map(|gates| (terms, gates))
     };
     for terms in [Terms::Both, Terms::One] {
         for segments in [2, 3, 100, 1 << 20, 1 << 40] {
@@ -419,7 +419,10 @@ fn the_error_is_below_two_to_the_minus_40() {
         let bound = (-40f64).exp2();
         assert!(degrees::<Binary>(terms, gates, 0) / (64f64).exp2() < (-54f64).exp2());
         assert!(degrees::<Tower<F11>>(terms, gates, 0) / tower < bound);
-        for entries in [0, 1, 5000, 1 << 40, usize::MAX / 4] {
+        // Around the sizes at which there is a fold more, and at which the last ones have the most parts.
+        let near = |bits: u32| [0, 1, 2, 3].map(move |less| (1usize << bits) - less);
+        let powers = (2..usize::BITS).flat_map(near);
+        for entries in [0, 1, 5000, usize::MAX / 2].into_iter().chain(powers) {
             let sum = degrees::<Galois<u64>>(terms, gates, entries);
             assert!(
                 sum / ((48f64).exp2() - 1.0) < bound,
