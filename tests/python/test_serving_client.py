@@ -352,6 +352,11 @@ def test_addresses_that_are_none(urls_):
         tacit.connect(urls_)
 
 
+def test_a_key_that_no_header_can_hold(urls):
+    with pytest.raises(ServiceError, match="API key"):
+        tacit.connect(urls, key="clé")
+
+
 def test_keys_that_do_not_fit():
     two = ["https://a.example", "https://b.example"]
     for keys_ in ({"key": "a", "keys": ["a", "b"]}, {"keys": ["a"]}, {"keys": {"x": "y"}}):
@@ -422,6 +427,10 @@ def test_a_proxy_of_the_environment(monkeypatch):
     assert remote.proxy_of("https://a.example:8100").url.host == "proxy.example"
     assert remote.proxy_of("https://inside.example:8100") is None
     assert remote.proxy_of("http://127.0.0.1:8100") is None
+    for direct in ("a.example", "b.example, a.example:8100", "b.example,*", "https://a.example"):
+        monkeypatch.setenv("NO_PROXY", direct)
+        assert remote.proxy_of("https://a.example:8100") is None, direct
+    monkeypatch.setenv("NO_PROXY", "inside.example")
     monkeypatch.setenv("HTTPS_PROXY", "gopher://proxy.example")
     with pytest.raises(ServiceError, match="HTTPS_PROXY"):
         remote.proxy_of("https://a.example:8100")

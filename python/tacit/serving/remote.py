@@ -79,6 +79,8 @@ class Remote:
         self.url: str = checked_url(url)
         self.head: dict[str, str] = {"accept-encoding": "identity", "user-agent": "tacit"}
         if key is not None:
+            if not (key.isascii() and key.isprintable()):
+                raise ServiceError(f"{self.url}: no API key has such characters", address=self.url)
             self.head["authorization"] = f"Bearer {key}"
         # Below a client of httpx, whose cookies and redirects take as long as all else.
         self.http: httpx.AsyncHTTPTransport = httpx.AsyncHTTPTransport(
@@ -226,7 +228,11 @@ def proxy_of(url: str) -> httpx.Proxy | None:
     """The proxy that the environment names for a party; none for this machine itself."""
     found, proxies = httpx.URL(url), urllib.request.getproxies()
     proxy = proxies.get("https") or proxies.get("all")
+    direct = [each.strip() for each in proxies.get("no", "").split(",")]
+    named = (found.host, f"{found.host}:{found.port or 443}", f"https://{found.host}")
     if found.scheme == "http" or not proxy or urllib.request.proxy_bypass(found.host):
+        return None
+    if "*" in direct or any(name in direct for name in named):
         return None
     try:
         return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")

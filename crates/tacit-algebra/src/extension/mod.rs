@@ -303,7 +303,7 @@ mod tests {
             }
             let (u, v) = (E::random(&mut prg, n), E::random(&mut prg, n));
             assert_eq!(same_everywhere(|| E::dot(&u, &v)), sum(&u, &v));
-            for radix in [1, 2, 5] {
+            for radix in [1, 2, 4, 5, 8] {
                 // The second vector is shorter than its parts.
                 let (len, short) = (n.div_ceil(radix), n - n / 3);
                 let products = same_everywhere(|| E::products(&u, &v[..short], radix, len));

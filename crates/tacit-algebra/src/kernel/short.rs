@@ -11,7 +11,7 @@ pub trait Short {
     /// are bits, which are public; `x` may be shorter by zeros.
     fn times_plus(acc: &mut [Element<Self::Word>], point: u64, x: &[Element<Self::Word>]);
 
-    /// Sets `out[k]` to `sum_j p_j x[k][j]` for points `p_j`, given as those of [`Short::times_plus`], and rows of `x` as
+    /// Sets `out[k]`, zero before, to `sum_j p_j x[k][j]` for points `p_j`, given as those of [`Short::times_plus`], and rows of `x` as
     /// long as there are points. False, and nothing is done, where no instructions add under a mask.
     fn point_sums(_out: &mut [Element<Self::Word>], _points: &[u64], _x: &[Self::Word]) -> bool {
         false

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::sums::{ImageRows, column_sums, dense_sums, joined, row_sums};
 use super::{Extension, Galois};
 use crate::gemm::Dense;
-use crate::{BatchMatMul, Conv2d, MatMul, Ring};
+use crate::{BatchMatMul, Conv2d, MatMul, Ring, par};
 
 /// The columns `inner` of `a^T x` for every matrix `x` of a batch, each with points of `a` of its own.
 pub fn left<R: Ring>(
@@ -156,7 +156,8 @@ fn at_each_position<R: Ring>(
         let (group, channel) = (channel / inner.len(), channel % inner.len());
         group * all_of_group + inner.start + channel
     };
-    for (at, out) in out.chunks_exact_mut(columns.max(1)).enumerate() {
+    let weight = columns * down.len() * right.len();
+    par::for_each_strip(out, columns.max(1), weight.max(1), |at, out| {
         let (channel, tap) = (channel_of(at / rows), at % rows);
         let (mut known, mut words) = (Vec::new(), Vec::new());
         for (row, factors) in factors.iter().enumerate() {
@@ -171,7 +172,7 @@ fn at_each_position<R: Ring>(
         }
         let words: Vec<&[R]> = words.iter().map(Vec::as_slice).collect();
         R::combine_into(out, &known, &words);
-    }
+    });
 }
 
 /// `sum_{o,p} a_o b_p z_{o,p}` over the outputs `z` of matrix products: row `o` holds those of all

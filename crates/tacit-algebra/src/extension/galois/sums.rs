@@ -50,11 +50,12 @@ pub(super) fn dense_sums<R: Ring>(
         .iter()
         .map(|point| Galois::from_bits(*point))
         .collect();
-    let rows: Vec<_> = (0..points.len())
-        .map(|k| &data[k * cols..][..len])
-        .collect();
     let mut out = vec![Galois::ZERO; len];
-    R::combine_into(&mut out, &factors, &rows);
+    par::for_each_strip(&mut out, ROWS, (ROWS * points.len()).max(1), |i, out| {
+        let row = |k: usize| &data[k * cols + i * ROWS..][..out.len()];
+        let rows: Vec<_> = (0..points.len()).map(row).collect();
+        R::combine_into(out, &factors, &rows);
+    });
     out
 }
 

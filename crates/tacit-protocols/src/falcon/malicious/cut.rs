@@ -282,6 +282,7 @@ mod tests {
                     each: MatMul { m: 1, k: 37, n: 1 },
                 }),
                 Bilinear::Conv2d(conv),
+                Bilinear::Conv2d(Conv2d { batch: 9, ..conv }),
             ]) {
                 folds::<u8>(map, radix);
                 folds::<u64>(map, radix);

@@ -404,7 +404,7 @@ fn the_error_is_below_two_to_the_minus_40() {
         [0, 1, 2, 100, 5000, most - 1, most].map(|gates| (terms, gates))
     };
     for terms in [Terms::Both, Terms::One] {
-        for segments in [2, 3, 100, 1 << 20, 1 << 40] {
+        for segments in [2, 3, 100, 1 << 20, 1 << 40, (1 << 49) - (1 << 43)] {
             let sum = degrees::<Binary>(terms, segments * segment::<Binary>(terms), 0);
             assert!(sum / (64f64).exp2() < (-54f64).exp2(), "{segments}: {sum}");
             let most = segments * segment::<Integer>(terms);
@@ -422,7 +422,12 @@ fn the_error_is_below_two_to_the_minus_40() {
         // Around the sizes at which there is a fold more, and at which the last ones have the most parts.
         let near = |bits: u32| [0, 1, 2, 3].map(move |less| (1usize << bits) - less);
         let powers = (2..usize::BITS).flat_map(near);
-        for entries in [0, 1, 5000, usize::MAX / 2].into_iter().chain(powers) {
+        let worst = (1..24).map(|folds| (0xff_ffff_fffe << folds) - 2);
+        for entries in [0, 1, 5000, usize::MAX / 2]
+            .into_iter()
+            .chain(powers)
+            .chain(worst)
+        {
             let sum = degrees::<Galois<u64>>(terms, gates, entries);
             assert!(
                 sum / ((48f64).exp2() - 1.0) < bound,
