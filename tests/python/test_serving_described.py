@@ -80,7 +80,7 @@ def test_a_refusal_has_few_words():
 
     party = remote.Remote("http://127.0.0.1:9", None, ssl.create_default_context())
     answers = httpx.MockTransport(lambda _: httpx.Response(503, content=large()))
-    party.http = httpx.AsyncClient(transport=answers, base_url=party.url)
+    party.http = answers
 
     async def ask():
         try:
