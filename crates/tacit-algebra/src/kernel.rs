@@ -2,7 +2,7 @@
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub(crate) mod amx;
-pub mod short;
+pub mod polynomials;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86;
 

@@ -15,7 +15,7 @@ use bytemuck::TransparentWrapper;
 pub use self::kernels::Loops;
 use self::kernels::{COLUMNS, GROUPS, Halves, Row, reduce};
 use super::tower::padded;
-use super::{Extension, cube, pair_by_pair};
+use super::{Extension, cube};
 use crate::{Buffer, Prg, Ring, vec};
 
 /// The degree over `Z_2^l`.
@@ -130,7 +130,7 @@ impl<R: Ring> Extension for Galois<R> {
     /// Of a power of two of parts from four on by the places of a cube: 9 products of parts instead of 12.
     fn line_products(u: &[Self], v: &[Self], radix: usize, len: usize) -> Vec<Self> {
         if radix < 4 || !radix.is_power_of_two() {
-            return cube::by_distance(&pair_by_pair(u, v, radix, len), radix);
+            return cube::by_distance(&Self::products(u, v, radix, len), radix);
         }
         let mut sums = vec![Self::ZERO; 3usize.pow(radix.ilog2())];
         for first in (0..len).step_by(STRIP) {

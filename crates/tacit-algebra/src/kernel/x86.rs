@@ -5,8 +5,25 @@ use std::arch::x86_64::*;
 
 use super::{Kernel, Lanes, MOST_WIDTH, Side, accumulate, direct, store};
 
+/// Lanes of so many words, and a sum plus a product.
 macro_rules! lanes {
-    ($name:ident, $vector:ty, $word:ty, $len:literal, $load:ident, $store:ident,
+    ($name:ident, u64 x 8, $($add_product:tt)*) => {
+        lanes!($name, __m512i, u64 x 8, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi64 as i64,
+               _mm512_add_epi64, _mm512_sub_epi64, $($add_product)*);
+    };
+    ($name:ident, u64 x 4, $($add_product:tt)*) => {
+        lanes!($name, __m256i, u64 x 4, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_set1_epi64x as i64,
+               _mm256_add_epi64, _mm256_sub_epi64, $($add_product)*);
+    };
+    ($name:ident, u32 x 16, $($add_product:tt)*) => {
+        lanes!($name, __m512i, u32 x 16, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32 as i32,
+               _mm512_add_epi32, _mm512_sub_epi32, $($add_product)*);
+    };
+    ($name:ident, u32 x 8, $($add_product:tt)*) => {
+        lanes!($name, __m256i, u32 x 8, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_set1_epi32 as i32,
+               _mm256_add_epi32, _mm256_sub_epi32, $($add_product)*);
+    };
+    ($name:ident, $vector:ty, $word:ident x $len:literal, $load:ident, $store:ident,
      $splat:ident as $signed:ty, $plus:ident, $less:ident, |$c:ident, $a:ident, $b:ident| $product:expr) => {
         #[derive(Clone, Copy)]
         struct $name($vector);
@@ -50,32 +67,18 @@ macro_rules! lanes {
     };
 }
 
-/// After the macro that it takes.
-mod short;
+// Takes the macro above.
+mod polynomials;
 
 lanes!(
     Words512,
-    __m512i,
-    u64,
-    8,
-    _mm512_loadu_si512,
-    _mm512_storeu_si512,
-    _mm512_set1_epi64 as i64,
-    _mm512_add_epi64,
-    _mm512_sub_epi64,
+    u64 x 8,
     |c, a, b| _mm512_add_epi64(c, _mm512_mullo_epi64(a, b))
 );
 
 lanes!(
     Words256,
-    __m256i,
-    u64,
-    4,
-    _mm256_loadu_si256,
-    _mm256_storeu_si256,
-    _mm256_set1_epi64x as i64,
-    _mm256_add_epi64,
-    _mm256_sub_epi64,
+    u64 x 4,
     |c, a, b| {
         let low = _mm256_mul_epu32(a, b);
         let a_high = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b);
@@ -88,27 +91,13 @@ lanes!(
 // Lanes that hold two signed 16-bit digits; the product is the digits' dot product.
 lanes!(
     Digits512,
-    __m512i,
-    u32,
-    16,
-    _mm512_loadu_si512,
-    _mm512_storeu_si512,
-    _mm512_set1_epi32 as i32,
-    _mm512_add_epi32,
-    _mm512_sub_epi32,
+    u32 x 16,
     |c, a, b| dot(c, a, b)
 );
 
 lanes!(
     Digits256,
-    __m256i,
-    u32,
-    8,
-    _mm256_loadu_si256,
-    _mm256_storeu_si256,
-    _mm256_set1_epi32 as i32,
-    _mm256_add_epi32,
-    _mm256_sub_epi32,
+    u32 x 8,
     |c, a, b| _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
 );
 

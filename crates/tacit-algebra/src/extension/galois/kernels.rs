@@ -6,7 +6,7 @@ use super::{DEGREE, Galois, HALF, WIDE};
 use crate::Ring;
 use crate::isa::{self, Isa, simd};
 use crate::kernel::Kernels;
-use crate::kernel::short::{Line, Short, Square, TERMS};
+use crate::kernel::polynomials::{Line, Polynomials, Square, TERMS};
 
 /// The remainder of a polynomial of degree below `WIDE`.
 #[inline(always)]
@@ -233,7 +233,7 @@ pub trait Loops: Sized {
     fn less(a: &[Line<Self>], b: &[Line<Self>]) -> Vec<Line<Self>>;
     /// `sums[i][j] += sum_g a[g][i] b[g][j]`.
     fn add_outer(sums: &mut Square<Self>, a: &[Line<Self>], b: &[Line<Self>]);
-    /// [`Short::point_sums`].
+    /// [`Polynomials::point_sums`].
     fn point_sums(out: &mut [Galois<Self>], points: &[u64], x: &[Self]) -> bool;
     /// [`product`].
     fn product(a: &Galois<Self>, b: &Galois<Self>) -> Galois<Self>;
@@ -241,6 +241,17 @@ pub trait Loops: Sized {
     fn weigh_to(u: &mut [Galois<Self>], w: &[u64]);
     /// `acc = point acc + x`, of a point given by its bits.
     fn times_plus_to(acc: &mut [Galois<Self>], point: u64, x: &[Galois<Self>]);
+}
+
+/// A method of the kernels of a ring, of the instruction set at hand.
+macro_rules! by_isa {
+    ($ring:ty, $method:ident($($given:expr),*)) => {
+        match isa::current() {
+            Isa::Amx | Isa::Avx512 => <$ring as Kernels>::Avx512::$method($($given),*),
+            Isa::Avx2 => <$ring as Kernels>::Avx2::$method($($given),*),
+            Isa::Portable => <$ring as Kernels>::Portable::$method($($given),*),
+        }
+    };
 }
 
 macro_rules! loops {
@@ -268,19 +279,11 @@ macro_rules! loops {
                 less(isa::current(), a, b)
             }
             fn add_outer(sums: &mut Square<Self>, a: &[Line<Self>], b: &[Line<Self>]) {
-                match isa::current() {
-                    Isa::Amx | Isa::Avx512 => <Self as Kernels>::Avx512::add_outer(sums, a, b),
-                    Isa::Avx2 => <Self as Kernels>::Avx2::add_outer(sums, a, b),
-                    Isa::Portable => <Self as Kernels>::Portable::add_outer(sums, a, b),
-                }
+                by_isa!(Self, add_outer(sums, a, b))
             }
             fn point_sums(out: &mut [Galois<Self>], points: &[u64], x: &[Self]) -> bool {
                 let out = Galois::peel_slice_mut(out);
-                match isa::current() {
-                    Isa::Amx | Isa::Avx512 => <Self as Kernels>::Avx512::point_sums(out, points, x),
-                    Isa::Avx2 => <Self as Kernels>::Avx2::point_sums(out, points, x),
-                    Isa::Portable => <Self as Kernels>::Portable::point_sums(out, points, x),
-                }
+                by_isa!(Self, point_sums(out, points, x))
             }
             fn product(a: &Galois<Self>, b: &Galois<Self>) -> Galois<Self> {
                 product(isa::current(), a, b)
@@ -290,11 +293,7 @@ macro_rules! loops {
             }
             fn times_plus_to(acc: &mut [Galois<Self>], point: u64, x: &[Galois<Self>]) {
                 let (acc, x) = (Galois::peel_slice_mut(acc), Galois::peel_slice(x));
-                match isa::current() {
-                    Isa::Amx | Isa::Avx512 => <Self as Kernels>::Avx512::times_plus(acc, point, x),
-                    Isa::Avx2 => <Self as Kernels>::Avx2::times_plus(acc, point, x),
-                    Isa::Portable => <Self as Kernels>::Portable::times_plus(acc, point, x),
-                }
+                by_isa!(Self, times_plus(acc, point, x))
             }
         }
     )+};

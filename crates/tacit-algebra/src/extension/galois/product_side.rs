@@ -144,14 +144,13 @@ fn at_each_position<R: Ring>(
             factors
         })
         .collect();
-    // The words that all taps of a row meet for one column of the result, side by side; zero outside the image.
-    let across = |row: &[R], column: usize| -> Vec<R> {
-        let word = |tap| match shape.met(1, tap).contains(&column) {
-            true => row[shape.meets(1, tap, column)],
-            false => R::ZERO,
-        };
-        (0..columns).map(word).collect()
+    // Where in a row the taps of a row meet it for each column of the result; nowhere outside the image.
+    let meets = |x: usize, tap: usize| {
+        let inside = shape.met(1, tap).contains(&x);
+        inside.then(|| shape.meets(1, tap, x))
     };
+    let met = (0..right.len()).flat_map(|x| (0..columns).map(move |tap| meets(x, tap)));
+    let met: Vec<Option<usize>> = met.collect();
     let channel_of = |channel: usize| {
         let (group, channel) = (channel / inner.len(), channel % inner.len());
         group * all_of_group + inner.start + channel
@@ -167,10 +166,10 @@ fn at_each_position<R: Ring>(
             }
             let start = (image * channels + channel) * plane + shape.meets(0, tap, y) * shape.width;
             let row = &x[start..start + shape.width];
-            words.extend((0..right.len()).map(|column| across(row, column)));
+            words.extend(met.iter().map(|at| at.map_or(R::ZERO, |at| row[at])));
             known.extend_from_slice(factors);
         }
-        let words: Vec<&[R]> = words.iter().map(Vec::as_slice).collect();
+        let words: Vec<&[R]> = words.chunks_exact(out.len()).collect();
         R::combine_into(out, &known, &words);
     });
 }

@@ -171,14 +171,11 @@ impl<R: Ring> Columns<R> for ImageRows<'_, R> {
 pub(super) fn row_sums<R: Ring>(points: &[u64], data: &[R], rows: usize) -> Vec<Galois<R>> {
     let cols = points.len();
     let mut out = vec![Galois::ZERO; rows];
-    if R::point_sums(&mut [], points, &[]) {
-        let data = &data[..rows * cols];
-        par::for_each_strip(&mut out, ROWS, cols.max(1), |i, out| {
-            let data = &data[i * ROWS * cols..][..out.len() * cols];
-            R::point_sums(out, points, data);
-        });
-    } else {
-        out = column_sums(points, &Transposed { data, cols }, rows);
-    }
+    par::for_each_strip(&mut out, ROWS, (ROWS * cols).max(1), |i, out| {
+        let data = &data[i * ROWS * cols..][..out.len() * cols];
+        if !R::point_sums(out, points, data) {
+            out.copy_from_slice(&column_sums(points, &Transposed { data, cols }, out.len()));
+        }
+    });
     out
 }

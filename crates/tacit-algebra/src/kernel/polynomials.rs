@@ -1,18 +1,18 @@
-//! The loops over elements of Galois rings that are worth explicit vectors.
+//! Polynomials of degree below 48 over a ring, the elements of Galois rings: their loops by explicit vectors.
 
 use super::{Four, Lanes, Portable};
 use crate::Ring;
 
-/// What elements of a Galois ring are computed with, of its base.
-pub trait Short {
+/// How polynomials are computed with, by their coefficients' ring.
+pub trait Polynomials {
     type Word;
 
     /// `acc[g] = point acc[g] + x[g]` of polynomials modulo `X^48 + X^5 + X^3 + X^2 + 1`, for a point whose coefficients
     /// are bits, which are public; `x` may be shorter by zeros.
     fn times_plus(acc: &mut [Element<Self::Word>], point: u64, x: &[Element<Self::Word>]);
 
-    /// Sets `out[k]`, zero before, to `sum_j p_j x[k][j]` for points `p_j`, given as those of [`Short::times_plus`], and rows of `x` as
-    /// long as there are points. False, and nothing is done, where no instructions add under a mask.
+    /// Sets `out[k]`, zero before, to `sum_j p_j x[k][j]`: for points `p_j` like that of [`Polynomials::times_plus`], and
+    /// rows of `x` as long as there are points. False, and nothing is done, where no instructions add under a mask.
     fn point_sums(_out: &mut [Element<Self::Word>], _points: &[u64], _x: &[Self::Word]) -> bool {
         false
     }
@@ -21,7 +21,7 @@ pub trait Short {
     fn add_outer(sums: &mut Square<Self::Word>, a: &[Line<Self::Word>], b: &[Line<Self::Word>]);
 }
 
-/// The length of a [`Line`]: a multiple of all rows and vectors that [`Short::add_outer`] takes at a time.
+/// The length of a [`Line`]: a multiple of all rows and vectors that [`Polynomials::add_outer`] takes at a time.
 pub const LINE: usize = 24;
 /// What an outer product is taken of, and what it gives.
 pub type Line<W> = [W; LINE];
@@ -31,53 +31,7 @@ pub type Element<W> = [W; 2 * LINE];
 /// The exponents below the degree whose coefficients in the modulus are 1.
 pub const TERMS: [usize; 4] = [0, 2, 3, 5];
 
-/// [`Lanes`] with additions under a mask.
-///
-/// # Safety
-/// That of [`Lanes`].
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(super) trait Masked: Lanes {
-    /// `self + o` in the lanes whose bits are set in `mask`, `self` in the others.
-    unsafe fn plus_where(self, o: Self, mask: u64) -> Self;
-}
-
-/// [`Short::point_sums`] with the sums of `ROWS` rows, `VECTORS` vectors each, in registers.
-///
-/// # Safety
-/// That of [`Lanes`].
-#[inline(always)]
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(super) unsafe fn point_sums<L: Masked, const ROWS: usize, const VECTORS: usize>(
-    out: &mut [Element<L::Word>],
-    points: &[u64],
-    x: &[L::Word],
-) {
-    const { assert!(VECTORS * L::LEN == 2 * LINE) }
-    let n = points.len();
-    assert_eq!(x.len(), out.len() * n);
-    for (out, x) in out.chunks_mut(ROWS).zip(x.chunks(ROWS * n.max(1))) {
-        // Rows that are missing are the last one again.
-        let rows: [&[L::Word]; ROWS] = std::array::from_fn(|i| &x[i.min(out.len() - 1) * n..][..n]);
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut sums = [[L::splat(L::Word::ZERO); VECTORS]; ROWS];
-            for (j, point) in points.iter().enumerate() {
-                for (sums, row) in sums.iter_mut().zip(rows) {
-                    let word = L::splat(row[j]);
-                    for (v, sum) in sums.iter_mut().enumerate() {
-                        *sum = sum.plus_where(word, point >> (v * L::LEN));
-                    }
-                }
-            }
-            for (out, sums) in out.iter_mut().zip(sums) {
-                let vectors = sums.into_iter().zip(out.chunks_exact_mut(L::LEN));
-                vectors.for_each(|(sum, out)| sum.store(out));
-            }
-        }
-    }
-}
-
-/// [`Short::add_outer`] with `ROWS` rows of `VECTORS` vectors of the sums in registers.
+/// [`Polynomials::add_outer`] with `ROWS` rows of `VECTORS` vectors of the sums in registers.
 ///
 /// # Safety
 /// That of [`Lanes`].
@@ -121,7 +75,7 @@ const EDGE: usize = 8;
 /// An element between zeros.
 type Padded<W> = [W; 2 * LINE + 2 * EDGE];
 
-/// [`Short::times_plus`] with an element's `VECTORS` vectors and the `SUMS = 2 VECTORS` of a product in registers. An
+/// [`Polynomials::times_plus`] with an element's `VECTORS` vectors and the `SUMS = 2 VECTORS` of a product in registers. An
 /// element is shifted by less than a vector once for all bits that do so.
 ///
 /// # Safety
@@ -194,7 +148,7 @@ unsafe fn remainder<L: Lanes, const VECTORS: usize, const SUMS: usize>(
     }
 }
 
-impl<R: Ring> Short for Portable<R> {
+impl<R: Ring> Polynomials for Portable<R> {
     type Word = R;
 
     fn add_outer(sums: &mut Square<R>, a: &[Line<R>], b: &[Line<R>]) {
