@@ -431,9 +431,11 @@ def test_a_proxy_of_the_environment(monkeypatch):
         monkeypatch.setenv("NO_PROXY", direct)
         assert remote.proxy_of("https://a.example:8100") is None, direct
     monkeypatch.setenv("NO_PROXY", "inside.example")
-    monkeypatch.setenv("HTTPS_PROXY", "gopher://proxy.example")
-    with pytest.raises(ServiceError, match="HTTPS_PROXY"):
-        remote.proxy_of("https://a.example:8100")
+    for wrong in ("gopher://me:hush@proxy.example", "http://me:hu/hush@proxy.example"):
+        monkeypatch.setenv("HTTPS_PROXY", wrong)
+        with pytest.raises(ServiceError, match="HTTPS_PROXY") as caught:
+            remote.proxy_of("https://a.example:8100")
+        assert "hu" not in str(caught.value)
 
 
 def test_a_package_that_is_missing(monkeypatch):

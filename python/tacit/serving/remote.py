@@ -228,17 +228,18 @@ def proxy_of(url: str) -> httpx.Proxy | None:
     """The proxy that the environment names for a party; none for this machine itself."""
     found, proxies = httpx.URL(url), urllib.request.getproxies()
     proxy = proxies.get("https") or proxies.get("all")
-    direct = [each.strip() for each in proxies.get("no", "").split(",")]
-    named = (found.host, f"{found.host}:{found.port or 443}", f"https://{found.host}")
     if found.scheme == "http" or not proxy or urllib.request.proxy_bypass(found.host):
         return None
-    if "*" in direct or any(name in direct for name in named):
+    # What the standard library does not read in NO_PROXY, and httpx does.
+    direct = {each.strip() for each in proxies.get("no", "").split(",")}
+    if direct & {"*", f"{found.host}:{found.port or 443}", f"https://{found.host}"}:
         return None
     try:
         return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
-    except (httpx.InvalidURL, ValueError) as error:
-        told = f"the environment's proxy for {url} is none: {error}"
-        raise ServiceError(f"{told}; mend HTTPS_PROXY, or set NO_PROXY={found.host}") from None
+    except (httpx.InvalidURL, ValueError):
+        # What is wrong may quote the proxy's password.
+        told = f"HTTPS_PROXY or ALL_PROXY names no proxy that {url} can be asked by"
+        raise ServiceError(f"{told}; mend it, or set NO_PROXY={found.host}") from None
 
 
 def model_path(model: str, version: str | None) -> str:
