@@ -20,7 +20,7 @@ import networks
 import tacit
 from results import markdown, write_section
 
-MODELS = {"network B": ("network-b", 128), "LeNet": ("lenet", 16)}
+MODELS = {"network A": ("network-a", 1), "network B": ("network-b", 128), "LeNet": ("lenet", 16)}
 """Models of `scripts/networks.py`, and items at a time."""
 SECURITIES = ("malicious", "semi-honest")
 RUNS = 7
