@@ -6,6 +6,7 @@ use crate::graph::{Graph, Node, Op, ValueId};
 use crate::tail;
 
 mod each;
+mod functions;
 mod gemm;
 mod node;
 mod products;
