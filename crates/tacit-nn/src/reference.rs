@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::graph::{Graph, Node, Op, ValueId};
+use crate::graph::{Graph, Node, Op, ValueId, len};
 use crate::tail;
 
 mod each;
@@ -17,8 +17,10 @@ pub(crate) use each::{NONE, are_finite, ends, joined, parts};
 pub use gemm::gemm;
 use node::evaluate;
 
-/// Items that are computed at a time, which bounds the memory.
-const CHUNK: usize = 64;
+/// The most items that are computed at a time, which bounds the memory.
+pub(crate) const CHUNK: usize = 64;
+/// The elements of a value from which on fewer are: what is larger comes of pages that the system clears first.
+const CHUNK_ELEMENTS: usize = 1 << 20;
 
 /// An input that does not have the model's shape.
 #[derive(Debug, thiserror::Error)]
@@ -53,20 +55,22 @@ pub fn run(
     x: &[f32],
     visit: impl FnMut(ValueId, &mut [f32]),
 ) -> Result<Vec<f32>, ShapeError> {
-    run_with(graph, x, |evaluation| evaluation.evaluate(), visit)
+    let evaluate = |evaluation: &Evaluation| evaluation.evaluate();
+    run_with(graph, (x, at_a_time(graph)), evaluate, visit)
 }
 
-/// Runs as [`run`] does, where `made` computes each value in place of [`Evaluation::evaluate`].
+/// Runs as [`run`] does, so many items at a time, where `made` computes each value in place of
+/// [`Evaluation::evaluate`].
 pub(crate) fn run_with(
     graph: &Graph,
-    x: &[f32],
+    (x, at_a_time): (&[f32], usize),
     made: impl Fn(&Evaluation) -> Vec<f32>,
     mut visit: impl FnMut(ValueId, &mut [f32]),
 ) -> Result<Vec<f32>, ShapeError> {
     let items = items(graph, x)?;
     let item = x.len() / items.max(1);
     let mut output = Vec::new();
-    for chunk in x.chunks(CHUNK * item.max(1)) {
+    for chunk in x.chunks(at_a_time * item.max(1)) {
         let mut input = chunk.to_vec();
         visit(0, &mut input);
         let mut evaluation = Evaluation::new(graph, input)?;
@@ -78,6 +82,12 @@ pub(crate) fn run_with(
         output.extend_from_slice(evaluation.output());
     }
     Ok(output)
+}
+
+/// How many items [`run`] computes, and lets be visited, at a time.
+pub(crate) fn at_a_time(graph: &Graph) -> usize {
+    let largest = graph.nodes.iter().map(|node| len(&node.shape)).max();
+    (CHUNK_ELEMENTS / largest.unwrap_or(1).max(1)).clamp(1, CHUNK)
 }
 
 /// How many items `x` has; an error if it has no whole number of them.

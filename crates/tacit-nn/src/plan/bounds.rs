@@ -6,7 +6,7 @@ use super::rounded::poles;
 use super::trial::{TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
 use crate::graph::Graph;
-use crate::reference::{NONE, Ranges, ShapeError, are_finite, ends, items, joined, run};
+use crate::reference::{NONE, Ranges, ShapeError, are_finite, at_a_time, ends, items, joined, run};
 
 /// How many times less the quiet inputs of a trial are than the others. A normalisation makes as much of
 /// the rounding of inputs as their variance is small, down to its epsilon, which is 1e-5 by custom.
@@ -16,7 +16,7 @@ const VARIED: usize = 6;
 /// How many times farther than with samples values may lie from those of made-up inputs.
 const MADE_UP_MARGIN: f64 = 4.0;
 
-/// Items that are computed at a time where each may have no answer.
+/// The most items that are computed at a time where each may have no answer.
 const TOGETHER: usize = 8;
 
 /// The inputs of a model as far as the planner knows them: their ranges, and examples.
@@ -195,7 +195,7 @@ impl Answered {
             seen: vec![NONE; poles.len()],
         };
         // Of several at once the weights are read once.
-        for some in x.chunks(TOGETHER * item) {
+        for some in x.chunks(at_a_time(graph).min(TOGETHER) * item) {
             let mut looks = vec![Look::default(); some.len() / item];
             let outputs = run(graph, some, |id, values| {
                 let each = (values.len() / looks.len()).max(1);
@@ -278,5 +278,31 @@ mod tests {
         assert_eq!(x[18..], [0.0; 10]);
         let x = unlike(&[0.07], &[0.1]);
         assert!(x.iter().all(|v| f64::from(v.abs()) <= 0.1));
+    }
+
+    /// Of values so large that items are computed one by one, each item has what is seen of it alone.
+    #[test]
+    fn an_item_without_an_answer_takes_no_other_with_it() {
+        use super::super::graphs::{graph, node};
+        use crate::graph::{Function, Op};
+        let function = Op::Function {
+            function: Function::Reciprocal,
+            domain: (f32::NEG_INFINITY, f32::INFINITY),
+        };
+        for elements in [3, 1 << 20] {
+            let repeated = Op::Rearrange {
+                index: vec![0; elements],
+                fill: 0.0,
+            };
+            let nodes = vec![
+                node(repeated, &[0], &[elements]),
+                node(function.clone(), &[1], &[elements]),
+            ];
+            let answered = Answered::of(&graph(&[1], nodes), vec![2.0, -1.0, 0.5, 0.0, 4.0]);
+            let answered = answered.expect("a batch of items of one number");
+            assert_eq!(answered.x, [2.0, 0.5, 4.0]);
+            assert_eq!(answered.outputs.len(), 3 * elements);
+            assert_eq!(answered.seen, [(0.5, 4.0), (0.5, 4.0), (0.25, 2.0)]);
+        }
     }
 }

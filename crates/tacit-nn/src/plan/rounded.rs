@@ -7,7 +7,9 @@ use rayon::prelude::*;
 use super::rounding::{FINE, Manner, Rounding, Signs};
 use super::units::{in_units, nearest};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights};
-use crate::reference::{Evaluation, NONE, Ranges, ShapeError, ends, joined, parts, run_with};
+use crate::reference::{
+    CHUNK, Evaluation, NONE, Ranges, ShapeError, ends, joined, parts, run_with,
+};
 
 /// How a trial is repeated, of small models in all of these ways.
 pub(super) const MANNERS: [Manner; 5] = [
@@ -55,7 +57,8 @@ impl Rounded<'_> {
         let mut done = vec![0; self.inverted.len()];
         let mut seen = vec![NONE; self.inverted.len()];
         let made = |evaluation: &Evaluation| self.made(evaluation);
-        let outputs = run_with(self.graph, x, made, |id, values| {
+        // Of many items at a time the weights are rounded once.
+        let outputs = run_with(self.graph, (x, CHUNK), made, |id, values| {
             self.round(id, values, done[id], manner);
             done[id] += values.len();
             seen[id] = joined(seen[id], ends(values));

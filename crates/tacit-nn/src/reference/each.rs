@@ -87,7 +87,10 @@ pub(crate) fn are_finite(values: &[f32]) -> bool {
         part.iter()
             .fold(true, |all, v| all & (v.abs() < f32::INFINITY))
     };
-    values.chunks(AT_ONCE).all(finite)
+    match values.len() {
+        ..=AT_ONCE => finite(values),
+        _ => values.par_chunks(AT_ONCE).all(finite),
+    }
 }
 
 fn ends_of_part(values: &[f32]) -> Ends {
