@@ -1,5 +1,7 @@
 //! The sizes of values that a plan may provide for, and the inputs that it is tried on.
 
+use std::ops::RangeInclusive;
+
 use super::inputs::{self, Row};
 use super::ranges::{self, Bound, Interval, Random};
 use super::rounded::poles;
@@ -13,6 +15,10 @@ use crate::reference::{NONE, Ranges, ShapeError, are_finite, at_a_time, ends, it
 const QUIET: [f32; 3] = [16.0, 64.0, 1024.0];
 /// Items that are varied for a trial.
 const VARIED: usize = 6;
+/// The fewest and the most items that are made up, and the multiply-adds that their answers may cost. The sizes of a
+/// value's elements are known from few items of a model so large that it has many elements.
+const MADE_UP: RangeInclusive<usize> = 8..=32;
+const MADE_UP_WORK: usize = 8 * TRIAL_WORK;
 /// How many times farther than with samples values may lie from those of made-up inputs.
 const MADE_UP_MARGIN: f64 = 4.0;
 
@@ -45,7 +51,9 @@ impl Inputs {
         let ranges = inputs::ranges(graph, options, samples)?;
         let ends = inputs::ends(graph, &ranges);
         let row = Row::new(graph, &ends);
-        let typical = samples.map_or_else(|| row.given(&made_up(&row.ends)), <[f32]>::to_vec);
+        let few = affordable(graph, MADE_UP_WORK, MADE_UP);
+        let made_up = || row.given(&made_up(&row.ends, few));
+        let typical = samples.map_or_else(made_up, <[f32]>::to_vec);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
         let some = spread(&typical, row.ends.len(), varied);
         let unlike = row.given(&unlike(&row.free(&some), &row.ends));
@@ -119,7 +127,7 @@ impl Inputs {
         let item = row.ends.len();
         let half = items.div_ceil(2);
         let mut random = Random(0xd1b5_4a32_d192_ed03);
-        let mut others = spread(&made_up(&row.ends), item, half);
+        let mut others = made_up(&row.ends, half);
         for some in row
             .free(&spread(&self.typical, item, half))
             .chunks(item.max(1))
@@ -234,11 +242,10 @@ impl Look {
 
 /// Half of the items are noise, half runs of equal shares of the ranges, to which a model answers more
 /// strongly.
-fn made_up(ends: &[f64]) -> Vec<f32> {
-    const ITEMS: usize = 32;
+fn made_up(ends: &[f64], items: usize) -> Vec<f32> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mut x = Vec::with_capacity(ITEMS * ends.len());
-    for i in 0..ITEMS {
+    let mut x = Vec::with_capacity(items * ends.len());
+    for i in 0..items {
         let mut share = 0.0;
         for (e, end) in ends.iter().enumerate() {
             let run = if i % 2 == 0 {
@@ -261,8 +268,8 @@ mod tests {
 
     #[test]
     fn made_up_inputs_stay_in_range_and_repeat() {
-        let x = made_up(&[3.0; 16]);
-        assert_eq!(x, made_up(&[3.0; 16]));
+        let x = made_up(&[3.0; 16], 32);
+        assert_eq!(x, made_up(&[3.0; 16], 32));
         assert!(x.iter().all(|v| v.abs() <= 3.0) && x.iter().any(|v| v.abs() > 2.5));
     }
 
