@@ -8,7 +8,7 @@ from ports import free_ports
 
 import tacit
 
-pytest.importorskip("httpx", reason="httpx is not installed")
+pytest.importorskip("aiohttp", reason="aiohttp is not installed")
 
 
 def test_a_client_says_that_nobody_is_there(caplog):

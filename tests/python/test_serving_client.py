@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-pytest.importorskip("httpx")
+pytest.importorskip("aiohttp")
 
 from serving_fakes import WEIGHTS, FakeSharing, World, client_table, keys, parties, wait_for
 
@@ -416,26 +416,6 @@ def https_certificate(folder):
     plain = serialization.NoEncryption()
     path.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
     return certificate, path
-
-
-def test_a_proxy_of_the_environment(monkeypatch):
-    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
-        monkeypatch.delenv(name, raising=False)
-    assert remote.proxy_of("https://a.example:8100") is None
-    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
-    monkeypatch.setenv("NO_PROXY", "inside.example")
-    assert remote.proxy_of("https://a.example:8100").url.host == "proxy.example"
-    assert remote.proxy_of("https://inside.example:8100") is None
-    assert remote.proxy_of("http://127.0.0.1:8100") is None
-    for direct in ("a.example", "b.example, a.example:8100", "b.example,*", "https://a.example"):
-        monkeypatch.setenv("NO_PROXY", direct)
-        assert remote.proxy_of("https://a.example:8100") is None, direct
-    monkeypatch.setenv("NO_PROXY", "inside.example")
-    for wrong in ("gopher://me:hush@proxy.example", "http://me:hu/hush@proxy.example"):
-        monkeypatch.setenv("HTTPS_PROXY", wrong)
-        with pytest.raises(ServiceError, match="HTTPS_PROXY") as caught:
-            remote.proxy_of("https://a.example:8100")
-        assert "hu" not in str(caught.value)
 
 
 def test_a_package_that_is_missing(monkeypatch):

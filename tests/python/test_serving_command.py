@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-pytest.importorskip("httpx")
+pytest.importorskip("aiohttp")
 
 from serving_fakes import WEIGHTS, FakeSharing, client_table, parties
 

@@ -2,18 +2,17 @@
 
 import asyncio
 import json
-import ssl
 import threading
 
 import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-pytest.importorskip("httpx")
+pytest.importorskip("aiohttp")
 
-import httpx
 import numpy as np
 from serving_fakes import WEIGHTS, FakeSharing, World, parties
+from serving_spoken import answer_head, spoken
 
 import tacit
 from tacit import ServiceError
@@ -75,19 +74,16 @@ def test_the_largest_description_fits():
 def test_a_refusal_has_few_words():
     """A refusal is read at once: what an answer may have is more."""
 
-    async def large():
-        yield b"[" + b"[]," * 30_000 + b"[]]"
+    body = b"[" + b"[]," * 30_000 + b"[]]"
 
-    party = remote.Remote("http://127.0.0.1:9", None, ssl.create_default_context())
-    answers = httpx.MockTransport(lambda _: httpx.Response(503, content=large()))
-    party.http = answers
+    async def large(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer_head(503, len(body)) + body)
 
     async def ask():
-        try:
+        async with spoken(large) as party:
             deadline = asyncio.get_running_loop().time() + 4
             await party.infer("m", "1", wire.Asked(bytes(16), 1, "ab", b""), deadline, 1 << 20)
-        finally:
-            await party.close()
 
     with pytest.raises(ServiceError, match="more than 65536 bytes"):
         asyncio.run(ask())

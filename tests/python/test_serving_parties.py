@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-pytest.importorskip("httpx")
+pytest.importorskip("aiohttp")
 
 import serving_config
 from ports import free_ports

@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "python" / "typings"
 NEEDED = (
-    *("cryptography", "httpx", "jwt", "matplotlib", "onnx", "opentelemetry", "prometheus_client"),
-    *("pyright", "starlette", "uvicorn"),
+    *("aiohttp", "cryptography", "httpx", "jwt", "matplotlib", "onnx", "opentelemetry"),
+    *("prometheus_client", "pyright", "starlette", "uvicorn"),
 )
 LIMIT = 300
 

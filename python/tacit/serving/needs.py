@@ -8,14 +8,11 @@ from ..errors import MissingPackageError
 
 PACKAGES = {
     "serve": ("starlette", "uvicorn", "h11", "prometheus_client", "cryptography"),
-    "client": ("httpx", "sniffio"),
+    "client": ("aiohttp",),
     "oidc": ("jwt", "httpx"),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 }
-"""The packages of each extra, by the names that they are imported by.
-
-httpx looks for sniffio at every request, and where it is not there, through all folders.
-"""
+"""The packages of each extra, by the names that they are imported by."""
 
 
 def need(extra: str, what: str) -> None:

@@ -8,15 +8,16 @@ import logging
 import random
 import socket
 import ssl
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import httpx
+import aiohttp
+from yarl import URL
 
 from ..errors import ServiceError
 from ..visible import visible
+from .connections import Connections
 from .policy import is_loopback
 from .tracing import sent_parent
 from .wire import LENGTH, Answered, Asked, WireError, read_answer, request_body
@@ -39,10 +40,6 @@ MOST_WORDS = 64 << 10
 """Bytes of a refusal."""
 LEAST, MOST = 0.1, 3.0
 """Seconds between two tries, where the party names none, and what they double up to."""
-
-
-TIMES = {"connect": 10.0, "read": None, "write": 60.0, "pool": 10.0}
-"""Seconds that a connection may take, and that a party may take nothing of what it is sent."""
 TOLD_AFTER = 2.0
 """Seconds without a connection after which a log says what is waited for."""
 LOG = logging.getLogger("tacit")
@@ -50,6 +47,16 @@ LOG = logging.getLogger("tacit")
 
 class AnewError(ServiceError):
     """A request that must be made anew."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a party is asked."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -82,23 +89,16 @@ class Remote:
             if not (key.isascii() and key.isprintable()):
                 raise ServiceError(f"{self.url}: no API key has such characters", address=self.url)
             self.head["authorization"] = f"Bearer {key}"
-        # Below a client of httpx, whose cookies and redirects take as long as all else.
-        self.http: httpx.AsyncHTTPTransport = httpx.AsyncHTTPTransport(
-            verify=trust,
-            proxy=proxy_of(self.url),
-            # The client bounds its requests; a bound here would let those of the parties wait for
-            # each other.
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-        )
+        self.http: Connections = Connections(self.url, trust)
 
     async def describe(self, model: str, version: str | None, deadline: float) -> bytes:
         """The party's answer when it is asked for a model; not read here, as it may be large."""
-        request = self._request("GET", model_path(model, version))
+        request = Request("GET", model_path(model, version), self.head)
         return (await self._until(request, deadline, MOST_TOLD)).body
 
     async def models(self, deadline: float) -> list[str]:
         """The names of the models that it serves to this client."""
-        request = self._request("GET", "/v2")
+        request = Request("GET", "/v2", self.head)
         reply = await self._until(request, deadline, MOST_NAMED)
         try:
             return [str(each["name"]) for each in json.loads(reply.body)["models"]]
@@ -111,6 +111,7 @@ class Remote:
         """The party's answer to a request, of at most `most` bytes."""
         length, body = request_body(asked)
         headers = {
+            **self.head,
             "content-type": "application/octet-stream",
             LENGTH: length,
             "x-request-id": asked.id.hex(),
@@ -119,7 +120,7 @@ class Remote:
         if parent is not None:
             headers["traceparent"] = parent
         path = model_path(model, version) + "/infer"
-        request = self._request("POST", path, headers, body)
+        request = Request("POST", path, headers, body)
         reply = await self._until(request, deadline, most)
         try:
             return read_answer(reply.length, reply.body)
@@ -128,24 +129,9 @@ class Remote:
 
     async def close(self) -> None:
         """Ends the connections with the party."""
-        await self.http.aclose()
+        await self.http.close()
 
-    def _request(
-        self,
-        method: str,
-        path: str,
-        headers: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-    ) -> httpx.Request:
-        return httpx.Request(
-            method,
-            self.url + path,
-            headers={**self.head, **(headers or {})},
-            content=body,
-            extensions={"timeout": TIMES},
-        )
-
-    async def _until(self, request: httpx.Request, deadline: float, most: int) -> Reply:
+    async def _until(self, request: Request, deadline: float, most: int) -> Reply:
         """Asks until it answers, refuses for good, or the time is over."""
         clock, pause = asyncio.get_running_loop().time, LEAST
         told_at: float | None = clock() + TOLD_AFTER
@@ -156,38 +142,39 @@ class Remote:
                 if reply.status == 200:
                     return reply
                 why, wait = self._refused(reply)
-            except asyncio.TimeoutError:
-                raise ServiceError(
-                    f"{self.url} did not answer in time", address=self.url, code="timeout"
-                ) from None
-            except httpx.TransportError as error:
-                kind = type(error).__name__
-                told = f"{self.url} cannot be reached ({kind}: {error}); is it running?"
-                why, wait = ServiceError(told, address=self.url, code="unreachable"), None
-                if _is_final(error):
-                    raise why from None
+            except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
+                why, wait = self._lost(error), None
                 if told_at is not None and clock() > told_at:
                     told_at = None
-                    LOG.warning("%s; trying for %.0f s more", told, deadline - clock())
+                    LOG.warning("%s; trying for %.0f s more", why, deadline - clock())
             seconds = max(pause, wait or 0.0) * random.uniform(0.75, 1.25)
             if clock() + seconds > deadline:
                 raise why
             await asyncio.sleep(seconds)
             pause = min(2 * pause, MOST)
 
-    async def _ask(self, request: httpx.Request, most: int) -> Reply:
-        answer = await self.http.handle_async_request(request)
-        most = most if answer.status_code == 200 else MOST_WORDS
-        try:
+    async def _ask(self, request: Request, most: int) -> Reply:
+        asked = (request.method, request.path, request.headers, request.body)
+        async with await self.http.ask(*asked) as answer:
+            most = most if answer.status == 200 else MOST_WORDS
             whole = bytearray()
-            async for chunk in cast("httpx.AsyncByteStream", answer.stream):
+            async for chunk in answer.content.iter_any():
                 whole += chunk
                 if len(whole) > most:
                     raise self._strange(f"its answer has more than {most} bytes")
-        finally:
-            await answer.aclose()
         told = answer.headers
-        return Reply(answer.status_code, told.get(LENGTH), told.get("retry-after"), bytes(whole))
+        return Reply(answer.status, told.get(LENGTH), told.get("retry-after"), bytes(whole))
+
+    def _lost(self, error: Exception) -> ServiceError:
+        """The error of a connection that passes; what does not pass is raised."""
+        if isinstance(error, asyncio.TimeoutError) and not isinstance(error, aiohttp.ClientError):
+            told, code = f"{self.url} did not answer in time", "timeout"
+            raise ServiceError(told, address=self.url, code=code) from None
+        told = f"{self.url} cannot be reached ({type(error).__name__}: {error}); is it running?"
+        lost = ServiceError(told, address=self.url, code="unreachable")
+        if _is_final(error):
+            raise lost from None
+        return lost
 
     def _refused(self, reply: Reply) -> tuple[ServiceError, float | None]:
         """The error of a refusal that passes, and after how long; what does not pass is raised."""
@@ -212,34 +199,16 @@ class Remote:
 def checked_url(url: str) -> str:
     """The address of a party, without a slash at its end."""
     try:
-        found = httpx.URL(url)
-    except (httpx.InvalidURL, TypeError):
+        found = URL(url)
+    except (ValueError, TypeError):
         raise ServiceError(f"{url!r} is no address such as https://a.example:8100") from None
-    if found.scheme not in ("http", "https") or not found.host:
+    if found.scheme not in ("http", "https") or not found.host or not url.isprintable():
         raise ServiceError(f"{url!r} is no address such as https://a.example:8100")
-    if found.userinfo or found.query or found.fragment or found.path not in ("", "/"):
+    if found.user or found.password or found.query or found.fragment or found.path not in ("", "/"):
         raise ServiceError(f"{url!r}: give scheme, host and port alone; keys go into keys=")
     if found.scheme == "http" and not is_loopback(found.host):
         raise ServiceError(f"{url!r}: shares go over https alone, but on this machine itself")
     return str(found).rstrip("/")
-
-
-def proxy_of(url: str) -> httpx.Proxy | None:
-    """The proxy that the environment names for a party; none for this machine itself."""
-    found, proxies = httpx.URL(url), urllib.request.getproxies()
-    proxy = proxies.get("https") or proxies.get("all")
-    if found.scheme == "http" or not proxy or urllib.request.proxy_bypass(found.host):
-        return None
-    # What the standard library does not read in NO_PROXY, and httpx does.
-    direct = {each.strip() for each in proxies.get("no", "").split(",")}
-    if direct & {"*", f"{found.host}:{found.port or 443}", f"https://{found.host}"}:
-        return None
-    try:
-        return httpx.Proxy(proxy if "://" in proxy else f"http://{proxy}")
-    except (httpx.InvalidURL, ValueError):
-        # What is wrong may quote the proxy's password.
-        told = f"HTTPS_PROXY or ALL_PROXY names no proxy that {url} can be asked by"
-        raise ServiceError(f"{told}; mend it, or set NO_PROXY={found.host}") from None
 
 
 def model_path(model: str, version: str | None) -> str:
