@@ -109,7 +109,7 @@ class FakeService:
         return json.dumps({**told, "rounds": 9, "digest": self.world.digest, "lives": self.lives})
 
     def described(self):
-        if not self.lives:
+        if self.state not in ("ready", "draining"):
             return None
         return json.dumps(self.world.described(self.party)).encode()
 

@@ -61,10 +61,9 @@ class Served:
 
     def described(self) -> dict[str, Any]:
         """What clients need to know of it; refused while it is not ready."""
-        told = self.desk.service.described()
-        reason = self.runner.reason()
+        told, reason = self.desk.service.described(), self.runner.leaving()
         if told is None or reason is not None:
-            raise not_ready(self.name, reason or "connecting")
+            raise not_ready(self.name, reason or self.runner.reason() or "connecting")
         if told != self.read[0]:
             self.read = (told, json.loads(told))
         return self.read[1]

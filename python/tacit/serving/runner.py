@@ -105,6 +105,10 @@ class Runner:
         before = told.get("before")
         return f"{state}: the session before ended: {before}" if whole and before else state
 
+    def leaving(self) -> str | None:
+        """Why this party itself ends the model, in words for anyone; None if it does not."""
+        return self.halted() or ("draining" if self.stopping.is_set() else None)
+
     def was_ready(self) -> bool:
         """Whether the model has ever been ready."""
         return standing(self.service)["lives"] > 0

@@ -25,7 +25,10 @@ class Service(Stands, Protocol):
         ...
 
     def described(self) -> bytes | None:
-        """What clients need to know of the model, as JSON, once it is ready."""
+        """What clients need to know of the model, as JSON; None unless the parties are together.
+
+        The core takes it back as a session ends, before anyone can see how the model stands then.
+        """
         ...
 
     def offered(self) -> bytes | None:
