@@ -177,7 +177,7 @@ impl<'a> Evaluation<'a> {
 }
 
 /// The last node that reads each value; the output is kept.
-fn last_uses(graph: &Graph) -> Vec<usize> {
+pub(crate) fn last_uses(graph: &Graph) -> Vec<usize> {
     let mut last = vec![usize::MAX; graph.nodes.len() + 1];
     for (i, node) in graph.nodes.iter().enumerate() {
         for &id in &node.inputs {

@@ -1,14 +1,18 @@
 //! Finds out which elements of the input each element of the output is made of.
 
 use crate::graph::{Conv, FILL, Graph, Matrices, Node, Op, Pool};
+use crate::reference::last_uses;
 
 /// For every element that is revealed the bits, joined, of all elements of the input that it is made
 /// of, whatever the weights are.
 pub(super) fn reach(graph: &Graph, input: Vec<u8>) -> Vec<u8> {
-    let mut values = vec![input];
-    for node in &graph.nodes {
+    let (mut values, last_use) = (vec![input], last_uses(graph));
+    for (at, node) in graph.nodes.iter().enumerate() {
         let inputs: Vec<&[u8]> = node.inputs.iter().map(|&id| &values[id][..]).collect();
-        values.push(of_node(node, &inputs));
+        let made = of_node(node, &inputs);
+        let over = node.inputs.iter().filter(|&&id| last_use[id] == at);
+        over.for_each(|&id| values[id] = Vec::new());
+        values.push(made);
     }
     std::mem::take(&mut values[graph.output])
 }

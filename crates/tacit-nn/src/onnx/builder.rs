@@ -12,7 +12,9 @@ use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 use crate::plan::MAX_LAYERS;
 
 /// The most elements of all values of one item together.
-const MAX_VALUES: usize = 1 << 28;
+const MAX_VALUES: usize = 1 << 30;
+/// The most places and weights that layers of one item hold beside the file's own numbers.
+const MAX_MADE: usize = 1 << 28;
 
 /// The most nodes of the same values with which one is compared.
 const MOST_ALIKE: usize = 16;
@@ -90,7 +92,10 @@ pub(super) struct Builder {
     derived: HashMap<(*const f32, String), [Weights; 2]>,
     /// The nodes of an operation's kind that read these values.
     readers: HashMap<(&'static str, Vec<ValueId>), Vec<ValueId>>,
-    total: usize,
+    /// The elements of all values.
+    values: usize,
+    /// Places and weights beside the file's own.
+    made: usize,
 }
 
 impl Builder {
@@ -135,16 +140,21 @@ impl Builder {
             return Err(format!("the item shape {shape:?} has no elements"));
         }
         self.shapes.push(shape.to_vec());
-        self.reserve(n)
+        self.values = self.values.saturating_add(n);
+        self.within(self.values, MAX_VALUES, "values")
     }
 
-    /// Counts numbers of values, and of weights that a small file can ask for.
+    /// Counts places and weights that a small file can ask for.
     pub(super) fn reserve(&mut self, n: usize) -> Result<(), String> {
-        self.total = self.total.saturating_add(n);
-        match self.total {
-            ..=MAX_VALUES => Ok(()),
-            _ => Err(format!(
-                "the model's values have more than {MAX_VALUES} elements for one item"
+        self.made = self.made.saturating_add(n);
+        self.within(self.made, MAX_MADE, "layers")
+    }
+
+    fn within(&self, n: usize, most: usize, what: &str) -> Result<(), String> {
+        match n <= most * self.items.unwrap_or(1) {
+            true => Ok(()),
+            false => Err(format!(
+                "the model's {what} have more than {most} elements for one item"
             )),
         }
     }
@@ -183,6 +193,9 @@ impl Builder {
         }
         let inputs = key.1.clone();
         self.count(&shape)?;
+        if let Op::Rearrange { index, .. } = &op {
+            self.reserve(index.len())?;
+        }
         if self.nodes.len() == MAX_LAYERS {
             return unsupported(format!(
                 "the model would have more than {MAX_LAYERS} operations: recurrent layers and loops have some for each \
@@ -228,5 +241,33 @@ mod tests {
         ];
         assert_eq!(others, [twice + 1, twice + 2, twice + 3]);
         assert_eq!(add(2.0, twice, &[4]), twice + 2);
+    }
+
+    /// A batch that is read to be held against one item has room for so many items.
+    #[test]
+    fn every_item_has_room_for_its_values() {
+        for (items, of) in [(None, 1), (Some(1), 1), (Some(3), 3)] {
+            let mut builder = Builder::default();
+            builder.items = items;
+            let values = [MAX_VALUES / 8];
+            (0..8 * of).for_each(|_| builder.count(&values).expect("so many"));
+            builder.reserve(of * MAX_MADE).expect("so many");
+            for refused in [builder.count(&[1]), builder.reserve(1)] {
+                let refused = refused.expect_err("one more");
+                assert!(refused.contains("for one item"), "{refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn places_are_counted() {
+        let mut builder = Builder::default();
+        builder.count(&[4]).expect("an input");
+        let index = vec![0, 1, 1];
+        let op = Op::Rearrange { index, fill: 0.0 };
+        builder
+            .add("moved".into(), op, vec![0], vec![3])
+            .expect("a node");
+        assert_eq!((builder.values, builder.made), (7, 3));
     }
 }

@@ -73,6 +73,7 @@ pub(crate) use ranges::{Random, worst_case};
 pub(crate) use ranks::{Ranks, most_rank, rank, ranks_dropped};
 pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale, Scaled};
+pub(crate) use trial::{TRIAL_WORK, affordable};
 pub use truncations::Truncated;
 pub(crate) use wire::MAX_LAYERS;
 pub use wire::{MAX_ITEM_BYTES, WireError};

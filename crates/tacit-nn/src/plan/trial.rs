@@ -22,7 +22,7 @@ use crate::reference::ranges;
 use crate::tail;
 
 /// Multiply-adds that one trial may cost.
-pub(super) const TRIAL_WORK: usize = 1_000_000_000;
+pub(crate) const TRIAL_WORK: usize = 1_000_000_000;
 /// The fewest and the most items of a trial.
 const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
 /// Multiply-adds that a look at more samples may cost: among the few that a trial of a large model affords none may
@@ -274,7 +274,7 @@ fn small_columns(graph: &Graph, cases: &Cases, samples: usize) -> Vec<Vec<Column
 const OF_AN_ELEMENT: usize = 16;
 
 /// The items of a trial that costs `work` multiply-adds, within bounds.
-pub(super) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usize>) -> usize {
+pub(crate) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usize>) -> usize {
     (work / work_of_item(graph).max(1)).clamp(*bounds.start(), *bounds.end())
 }
 
