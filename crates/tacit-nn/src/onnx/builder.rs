@@ -247,8 +247,10 @@ mod tests {
     #[test]
     fn every_item_has_room_for_its_values() {
         for (items, of) in [(None, 1), (Some(1), 1), (Some(3), 3)] {
-            let mut builder = Builder::default();
-            builder.items = items;
+            let mut builder = Builder {
+                items,
+                ..Builder::default()
+            };
             let values = [MAX_VALUES / 8];
             (0..8 * of).for_each(|_| builder.count(&values).expect("so many"));
             builder.reserve(of * MAX_MADE).expect("so many");
