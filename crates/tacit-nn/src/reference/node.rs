@@ -143,7 +143,7 @@ fn windows(
 fn run_of(pool: &Pool) -> Option<usize> {
     let [h, w] = [pool.height, pool.width];
     let dense = pool.pad == [0; 4] && pool.dilation == [1; 2];
-    let rows = pool.kernel == [1, w] && pool.out == [h, 1] && pool.stride[0] == 1;
+    let rows = pool.kernel == [1, w] && pool.out == [h, 1];
     let maps = pool.kernel == [h, w] && pool.out == [1, 1];
     (dense && (rows || maps)).then(|| pool.window())
 }
