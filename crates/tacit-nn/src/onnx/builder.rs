@@ -13,6 +13,8 @@ use crate::plan::MAX_LAYERS;
 
 /// The most elements of all values of one item together.
 const MAX_VALUES: usize = 1 << 30;
+/// The most of these that are needed at once: the memory that a file may ask for.
+const MAX_LIVE: usize = 1 << 28;
 /// The most places and weights that layers of one item hold beside the file's own numbers.
 const MAX_MADE: usize = 1 << 28;
 
@@ -150,6 +152,25 @@ impl Builder {
         self.within(self.made, MAX_MADE, "layers")
     }
 
+    /// Refuses values of which too many are needed at once, from where each is made to where it is read last.
+    pub(super) fn check_live(&self, output: ValueId) -> Result<(), String> {
+        let all = 0..self.shapes.len();
+        let mut last: Vec<usize> = all.clone().collect();
+        for (at, node) in self.nodes.iter().enumerate() {
+            node.inputs.iter().for_each(|&id| last[id] = at + 1);
+        }
+        last[output] = self.nodes.len();
+        let mut over = vec![0; all.len()];
+        all.clone().for_each(|id| over[last[id]] += self.len(id));
+        let (mut live, mut most) = (0, 0);
+        for id in all {
+            live += self.len(id);
+            most = most.max(live);
+            live -= over[id];
+        }
+        self.within(most, MAX_LIVE, "values that are needed at once")
+    }
+
     fn within(&self, n: usize, most: usize, what: &str) -> Result<(), String> {
         match n <= most * self.items.unwrap_or(1) {
             true => Ok(()),
@@ -258,6 +279,34 @@ mod tests {
                 let refused = refused.expect_err("one more");
                 assert!(refused.contains("for one item"), "{refused}");
             }
+        }
+    }
+
+    /// Values that are read one after the other may be many; those that all wait for a sum may not.
+    #[test]
+    fn few_values_may_be_needed_at_once() {
+        let third = [MAX_LIVE / 3];
+        for waiting in [false, true] {
+            let mut builder = Builder::default();
+            builder.count(&third).expect("an input");
+            for id in 0..5 {
+                let op = Op::Affine(Affine {
+                    inner: 1,
+                    scale: Weights::default(),
+                    shift: vec![id as f32].into(),
+                });
+                let read = if waiting { 0 } else { id };
+                let added = builder.add("shifted".into(), op, vec![read], third.to_vec());
+                assert_eq!(added.expect("a node"), id + 1);
+            }
+            let read = if waiting {
+                (1..6).collect()
+            } else {
+                vec![4, 5]
+            };
+            let sum = builder.add("sum".into(), Op::Add, read, third.to_vec());
+            let found = builder.check_live(sum.expect("a node"));
+            assert_eq!(found.is_err(), waiting, "{found:?}");
         }
     }
 

@@ -154,6 +154,7 @@ impl<'a> Importer<'a> {
             .map(|&name| output::end(name, env.get(name), &mut builder));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let (output, outputs) = output::joined(ends, &mut builder)?;
+        builder.check_live(output).map_err(unusable)?;
         Ok(Imported::Graph(Graph {
             inputs: finished(inputs),
             nodes: builder.nodes,
