@@ -19,7 +19,7 @@ use node::evaluate;
 
 /// The most items that are computed at a time, which bounds the memory.
 pub(crate) const CHUNK: usize = 64;
-/// The elements of a value from which on fewer are: what is larger comes of pages that the system clears first.
+/// The elements that a value of all items at a time may have: memory of more is new, and the system clears it first.
 const CHUNK_ELEMENTS: usize = 1 << 20;
 
 /// An input that does not have the model's shape.

@@ -23,6 +23,18 @@ pub enum Function {
 const SMALLEST: f64 = 1.0 / (1u64 << 32) as f64;
 
 impl Function {
+    /// Every function.
+    #[cfg(test)]
+    pub(crate) const ALL: [Function; 7] = [
+        Function::Sigmoid,
+        Function::Tanh,
+        Function::Erf,
+        Function::Exp,
+        Function::Reciprocal,
+        Function::InverseSqrt,
+        Function::Log,
+    ];
+
     /// The function's name for tables and messages.
     pub fn name(self) -> &'static str {
         match self {

@@ -52,8 +52,8 @@ impl Inputs {
         let ends = inputs::ends(graph, &ranges);
         let row = Row::new(graph, &ends);
         let few = affordable(graph, MADE_UP_WORK, MADE_UP);
-        let made_up = || row.given(&made_up(&row.ends, few));
-        let typical = samples.map_or_else(made_up, <[f32]>::to_vec);
+        let unsampled = || row.given(&made_up(&row.ends, few));
+        let typical = samples.map_or_else(unsampled, <[f32]>::to_vec);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
         let some = spread(&typical, row.ends.len(), varied);
         let unlike = row.given(&unlike(&row.free(&some), &row.ends));

@@ -105,7 +105,7 @@ const NEAR_ZERO: [f64; 9] = [
     1.0,
 ];
 /// `exp(x^2) erfc(x)` from 0.5 to 6 is this polynomial of `(t - 0.525) / 0.275` with `t = 2 / (2 + x)`, the highest
-/// power first, to 5e-12: Chebyshev's interpolation.
+/// power first, to 5e-12: Chebyshev's interpolation, as `chebyfit` of mpmath makes it with 12 terms.
 const FAR: [f64; 12] = [
     2.6864939988546874e-08,
     7.340777351688603e-08,
@@ -163,15 +163,7 @@ mod tests {
     #[test]
     fn functions_of_many_are_those_of_each_to_the_last_place() {
         let x = numbers();
-        for function in [
-            Function::Sigmoid,
-            Function::Tanh,
-            Function::Erf,
-            Function::Exp,
-            Function::Reciprocal,
-            Function::InverseSqrt,
-            Function::Log,
-        ] {
+        for function in Function::ALL {
             for (&x, found) in x.iter().zip(of_each(function, &x)) {
                 let right = function.of(x.into()) as f32;
                 let near = [right, right.next_up(), right.next_down()].contains(&found);
@@ -185,7 +177,7 @@ mod tests {
         }
     }
 
-    /// What an error of the largest kind that the last place hides would be, seen: the fit to 5e-12.
+    /// Series and fit are nearer by far than the last place of float32 shows.
     #[test]
     fn the_error_function_is_near_in_float64() {
         for i in 0..=60_000 {

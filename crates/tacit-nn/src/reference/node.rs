@@ -41,13 +41,13 @@ fn scaled(affine: &Affine, x: &[f32]) -> Vec<f32> {
     };
     let (scales, shifts) = (numbers(&affine.scale, 1.0), numbers(&affine.shift, 0.0));
     let both = |channel: usize| (scales[channel], shifts[channel]);
+    if channels == 1 {
+        let (scale, shift) = both(0);
+        return each(x, 1, |v| v * scale + shift);
+    }
     let mut out = vec![0.0; x.len()];
-    match (channels, affine.inner) {
-        (1, _) => {
-            let (scale, shift) = both(0);
-            return each(x, 1, |v| v * scale + shift);
-        }
-        (_, 1) => parts_of_items(&mut out, channels, 1, |start, out| {
+    match affine.inner {
+        1 => parts_of_items(&mut out, channels, 1, |start, out| {
             let first = start % channels;
             let numbers = scales[first..].iter().zip(&shifts[first..]);
             let elements = out.iter_mut().zip(&x[start..]);
@@ -55,7 +55,7 @@ fn scaled(affine: &Affine, x: &[f32]) -> Vec<f32> {
                 .zip(numbers)
                 .for_each(|((to, v), (scale, shift))| *to = v * scale + shift);
         }),
-        (_, inner) => parts_of_items(&mut out, inner, 1, |start, out| {
+        inner => parts_of_items(&mut out, inner, 1, |start, out| {
             let (scale, shift) = both(start / inner % channels);
             let elements = out.iter_mut().zip(&x[start..]);
             elements.for_each(|(to, v)| *to = v * scale + shift);
