@@ -318,7 +318,7 @@ def connect(
     if isinstance(parties, str) or len(set(parties)) != len(parties) or not parties:
         raise ServiceError("name every party's address once, as in ['https://a:8100', ...]")
     trust = ssl.create_default_context()
-    # A proxy that speaks HTTP/2, too, must not choose it.
+    # aiohttp speaks nothing else.
     trust.set_alpn_protocols(["http/1.1"])
     given = [certificates] if isinstance(certificates, (str, Path)) else certificates or ()
     for path in given:
