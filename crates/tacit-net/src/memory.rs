@@ -63,11 +63,12 @@ impl Outbound for MemoryOut {
         let header = parcel.header(self.session, self.sequence, len, false);
         self.sequence += 1;
         let due = parcel.slot.due(len + crate::frame::overhead(len));
-        self.queue.push(Part {
+        let part = Part {
             header,
             payload: std::mem::take(&mut parcel.payload),
             due: Some(due),
-        })
+        };
+        self.queue.push(part).map(|_| ())
     }
 
     fn close(&mut self, _hurry: bool) {

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io::BufRead;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::FrameFault;
 use crate::frame::{Decoder, Header};
@@ -73,11 +73,19 @@ pub(crate) enum NoPart {
     Elsewhere,
 }
 
+/// Where frames come from, if whoever waits for them can fetch them itself.
+pub(crate) trait Source: Send + Sync {
+    /// Moves what comes to the queue, waiting for it some milliseconds, or `most` if that is less. False if nothing
+    /// came, or if another thread fetches it.
+    fn fetch(&self, queue: &Queue, most: Duration) -> bool;
+}
+
 /// The frames between a transport and the party that receives them.
 pub(crate) struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
     taken: Condvar,
+    source: OnceLock<Arc<dyn Source>>,
 }
 
 #[derive(Default)]
@@ -86,6 +94,12 @@ struct State {
     bytes: usize,
     end: Option<End>,
     abandoned: bool,
+    /// Whether the party sleeps until a frame arrives, and how many transports do until there is room: to wake nobody
+    /// costs a call of the system, too.
+    awaited: bool,
+    blocked: usize,
+    /// The transport leaves it to the party to fetch what comes.
+    handed: bool,
 }
 
 /// Bytes that a transport may have waiting for a party before it stops reading from the peer.
@@ -99,33 +113,74 @@ impl Queue {
             state: Mutex::default(),
             arrived: Condvar::new(),
             taken: Condvar::new(),
+            source: OnceLock::new(),
         })
+    }
+
+    /// Lets whoever waits for a frame fetch it.
+    pub(crate) fn read_from(&self, source: Arc<dyn Source>) {
+        let _ = self.source.set(source);
+    }
+
+    /// Fetches frames in this thread, see [`Source::fetch`].
+    fn fetch(&self, most: Duration) -> bool {
+        let source = self.source.get();
+        source.is_some_and(|source| source.fetch(self, most))
+    }
+
+    /// Fetches all that has come, within limits.
+    fn fetch_all(&self) {
+        const TIMES: usize = 256;
+        let _ = (0..TIMES).find(|_| !self.fetch(Duration::ZERO));
+    }
+
+    /// Leaves it to the party to fetch what comes. False, and nothing is left, if it sleeps: nobody would fetch.
+    pub(crate) fn leave_to_party(&self) -> bool {
+        let mut state = self.lock();
+        state.handed = !state.awaited;
+        state.handed
+    }
+
+    /// Whether nothing is there for who waits, neither a frame nor the end.
+    pub(crate) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.parts.is_empty() && state.end.is_none()
+    }
+
+    /// Whether more may be fetched while nobody takes frames.
+    pub(crate) fn has_room(&self) -> bool {
+        self.lock().bytes <= QUEUE_BYTES
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a frame, however many are there already.
-    pub(crate) fn push(&self, part: Part) -> Result<(), Gone> {
+    /// Adds a frame, however many are there already; whether somebody slept until it came.
+    pub(crate) fn push(&self, part: Part) -> Result<bool, Gone> {
         let mut state = self.lock();
         if state.abandoned {
             return Err(Gone);
         }
         state.bytes += part.payload.len() + PART_BYTES;
         state.parts.push_back(part);
-        self.arrived.notify_one();
-        Ok(())
+        let awaited = std::mem::take(&mut state.awaited);
+        if awaited {
+            self.arrived.notify_one();
+        }
+        Ok(awaited)
     }
 
-    /// Adds a frame once there is room, so that a peer cannot fill this party's memory.
-    pub(crate) fn push_bounded(&self, part: Part) -> Result<(), Gone> {
+    /// [`Queue::push`] once there is room, so that a peer cannot fill this party's memory.
+    pub(crate) fn push_bounded(&self, part: Part) -> Result<bool, Gone> {
         let mut state = self.lock();
         while state.bytes > QUEUE_BYTES && !state.abandoned {
+            state.blocked += 1;
             state = self
                 .taken
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+            state.blocked -= 1;
         }
         drop(state);
         self.push(part)
@@ -145,8 +200,9 @@ impl Queue {
         self.taken.notify_all();
     }
 
-    /// The farewell that the peer has sent, if any; the queue stays as it is.
+    /// The farewell that the peer has sent, if any; the frames before it stay.
     pub(crate) fn farewell(&self) -> Option<Farewell> {
+        self.fetch_all();
         let state = self.lock();
         let last = state.parts.back().filter(|part| part.header.farewell)?;
         Some(Farewell::decode(last.header.tag, &last.payload))
@@ -165,41 +221,54 @@ impl Queue {
         vain: &dyn Fn() -> Option<NoPart>,
     ) -> Result<Part, NoPart> {
         let mut state = self.lock();
+        let mut looked = false;
         loop {
             if let Some(part) = state.parts.pop_front() {
                 state.bytes -= part.payload.len() + PART_BYTES;
-                self.taken.notify_one();
+                if state.blocked > 0 {
+                    self.taken.notify_one();
+                }
                 return Ok(part);
             }
             if let Some(end) = &state.end {
                 return Err(NoPart::Ended(end.clone()));
             }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if left.is_zero() && looked {
                 return Err(NoPart::Late);
             }
+            looked = left.is_zero();
             // Without the lock: it looks at other queues, whose parties look at this one.
             drop(state);
-            if let Some(why) = vain() {
+            if !looked && let Some(why) = vain() {
                 return Err(why);
             }
+            let fetched = self.fetch(left);
             state = self.lock();
-            if !state.parts.is_empty() || state.end.is_some() {
+            if looked {
                 continue;
             }
+            // To fetch may have been handed to this thread just now.
+            if fetched
+                || std::mem::take(&mut state.handed)
+                || !state.parts.is_empty()
+                || state.end.is_some()
+            {
+                continue;
+            }
+            state.awaited = true;
             state = self
                 .arrived
                 .wait_timeout(state, left.min(POLL))
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
+            state.awaited = false;
         }
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::frame::Session;
 

@@ -7,6 +7,7 @@
 mod connect;
 mod gather;
 mod greeting;
+mod intake;
 mod pinned;
 mod pool;
 mod pump;

@@ -1,4 +1,4 @@
-//! The two threads of a connection: one encrypts and writes, one reads and decrypts.
+//! The two threads of a connection: one encrypts and writes, one reads and decrypts (`intake.rs`).
 //!
 //! A short message that is due at once, with none queued before it, skips the writing thread: its
 //! sender encrypts it and writes as much as the socket takes without waiting.
@@ -7,7 +7,7 @@
 //! while waiting for a socket. Only the holder of the outlet takes bytes out of it, so records
 //! leave in the order in which they were made.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,19 +20,18 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use rustls::Connection;
 
 use super::connect::{Secured, spawn, system};
+use super::intake::Intake;
 use crate::NetError;
 use crate::emulate::{LinkModel, Shaper, sleep_until};
-use crate::frame::{Decoder, HEADER, Session, cut};
+use crate::frame::{HEADER, Session, cut};
 use crate::interrupt::{self, POLL};
 use crate::link::{Farewell, Outbound, Parcel};
-use crate::queue::{End, Gone, Part, Queue, decode};
+use crate::queue::{Gone, Queue};
 
-/// Bytes read from the socket at a time.
-const READ_BYTES: usize = 256 << 10;
 /// The longest payload that its sender writes by itself.
 const SHORT: usize = 64 << 10;
 
-enum Job {
+pub(super) enum Job {
     Parcel(Parcel),
     /// Something is left to write, or the reader made TLS say something.
     Flush,
@@ -42,8 +41,8 @@ enum Job {
     PeerGone,
 }
 
-struct Shared {
-    stream: TcpStream,
+pub(super) struct Shared {
+    pub(super) stream: TcpStream,
     tls: Mutex<Connection>,
     outlet: Mutex<Outlet>,
     /// Jobs that the writing thread has not done yet.
@@ -85,7 +84,7 @@ impl Write for Unwaiting<'_> {
 
 impl Shared {
     /// Leaves a job to the writing thread.
-    fn queue(&self, jobs: &Sender<Job>, job: Job) -> Result<(), Gone> {
+    pub(super) fn queue(&self, jobs: &Sender<Job>, job: Job) -> Result<(), Gone> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
         jobs.send(job).map_err(|_| Gone)
     }
@@ -94,7 +93,7 @@ impl Shared {
         self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tls(&self) -> MutexGuard<'_, Connection> {
+    pub(super) fn tls(&self) -> MutexGuard<'_, Connection> {
         self.tls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -123,10 +122,11 @@ pub(crate) fn start(end: Secured) -> Result<(TcpOut, Arc<Queue>), NetError> {
     let (read_done, reader_ended) = channel();
     let (write_done, writer_ended) = channel();
 
-    let (its, its_queue, its_jobs) = (shared.clone(), queue.clone(), jobs.clone());
+    let intake = Arc::new(Intake::new(shared.clone(), jobs.clone()));
+    queue.read_from(intake.clone());
+    let (its, its_queue) = (intake.clone(), queue.clone());
     let reader = spawn("read", move || {
-        its_queue.end(read(&its, &its_queue, &its_jobs));
-        let _ = its.queue(&its_jobs, Job::PeerGone);
+        its.read_on(&its_queue);
         drop(read_done);
     })?;
     let its = shared.clone();
@@ -146,6 +146,7 @@ pub(crate) fn start(end: Secured) -> Result<(TcpOut, Arc<Queue>), NetError> {
     Ok((
         TcpOut {
             shared,
+            intake,
             jobs,
             ended,
             threads: vec![reader, writer],
@@ -157,6 +158,7 @@ pub(crate) fn start(end: Secured) -> Result<(TcpOut, Arc<Queue>), NetError> {
 /// The way out over a connection.
 pub(crate) struct TcpOut {
     shared: Arc<Shared>,
+    intake: Arc<Intake>,
     jobs: Sender<Job>,
     /// Each disconnects when its thread has ended.
     ended: [Receiver<()>; 2],
@@ -181,6 +183,7 @@ impl Outbound for TcpOut {
     fn close(&mut self, hurry: bool) {
         self.shared.hurry.store(hurry, Ordering::Relaxed);
         let _ = self.queue(Job::Close);
+        self.intake.hand_over();
     }
 
     fn unsent(&self) -> usize {
@@ -213,73 +216,6 @@ impl Drop for TcpOut {
             let _ = thread.join();
         }
     }
-}
-
-/// Moves what comes in to the queue until the stream ends; says how it ended.
-fn read(shared: &Shared, queue: &Queue, jobs: &Sender<Job>) -> End {
-    let mut buffer = vec![0; READ_BYTES];
-    let mut decoder = Decoder::default();
-    // What came with the greeting is in the TLS state already.
-    let mut filled = 0;
-    loop {
-        let mut parts = Vec::new();
-        let end = open(shared, &buffer[..filled], &mut decoder, &mut parts, jobs);
-        for part in parts {
-            // Of a party that receives no more, the connection is read on to its end, so that
-            // the peer can finish writing.
-            let _ = queue.push_bounded(part);
-        }
-        if let Some(end) = end {
-            return end;
-        }
-        filled = match (&shared.stream).read(&mut buffer) {
-            Ok(0) => {
-                return End::Broken(
-                    "the connection ended without a goodbye: its process died".into(),
-                );
-            }
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
-            Err(e) => return End::Broken(format!("the connection broke ({e})")),
-        };
-    }
-}
-
-/// Decrypts bytes of the socket into frames; says if they were the last.
-fn open(
-    shared: &Shared,
-    mut bytes: &[u8],
-    decoder: &mut Decoder,
-    parts: &mut Vec<Part>,
-    jobs: &Sender<Job>,
-) -> Option<End> {
-    let mut tls = shared.tls();
-    let end = loop {
-        if let Err(fault) = decode(decoder, &mut tls.reader(), parts) {
-            break Some(End::Fault(fault));
-        }
-        let state = tls.process_new_packets();
-        match state {
-            Ok(state) if state.plaintext_bytes_to_read() > 0 => continue,
-            Ok(state) if state.peer_has_closed() => break Some(decoder.end()),
-            Ok(_) => {}
-            Err(e) => {
-                break Some(End::Broken(format!(
-                    "the connection was tampered with ({e})"
-                )));
-            }
-        }
-        if bytes.is_empty() {
-            break None;
-        }
-        if let Err(e) = tls.read_tls(&mut bytes) {
-            break Some(End::Broken(format!("TLS failed ({e})")));
-        }
-    };
-    if tls.wants_write() {
-        let _ = shared.queue(jobs, Job::Flush);
-    }
-    end
 }
 
 /// Writes what is queued until there will be no more, then says goodbye. After Ctrl-C that is at

@@ -62,6 +62,33 @@ fn big_messages_of_odd_sizes_cross_in_all_directions() {
     });
 }
 
+/// Who has waited for short messages reads them itself. When it computes instead, its reading thread goes on: a peer must
+/// not wait for it with more than sockets hold.
+#[test]
+fn what_nobody_waits_for_is_taken_in() {
+    const MUCH: usize = 24 << 20;
+    let sent = AtomicU8::new(0);
+    run(mesh("taken_in", 2), |mut party| {
+        let peer = 1 - party.id();
+        for _ in 0..50 {
+            party.send(peer, "short", vec![1]).unwrap();
+            party.recv(peer, "short", 1).unwrap();
+        }
+        if party.id() == 0 {
+            party.send(1, "much", vec![7; MUCH]).unwrap();
+            party.wait_until_sent(1, "much", 0).unwrap();
+            sent.store(1, Ordering::SeqCst);
+            return;
+        }
+        let begun = Instant::now();
+        while sent.load(Ordering::SeqCst) == 0 {
+            assert!(begun.elapsed() < PATIENT / 2, "it is not taken in");
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(party.recv(0, "much", MUCH).unwrap(), vec![7; MUCH]);
+    });
+}
+
 #[test]
 fn many_parties_all_speak_to_each_other() {
     for n in [7, 21] {
