@@ -1,10 +1,11 @@
 //! Throughput of the kernels: `cargo bench -p tacit-algebra`, with `RAYON_NUM_THREADS=1` per core.
 
 use divan::{Bencher, black_box, counter::ItemsCount};
+use tacit_algebra::extension::{Extension, Galois, product_side};
 use tacit_algebra::isa::{self, Isa};
 use tacit_algebra::{
-    BitRows, Bits, Conv2d, MatMul, Prg, Ring, compare, conv2d_acc, flip, matmul_acc, prime,
-    truncate, vec, wrap,
+    BatchMatMul, BitRows, Bits, Conv2d, MatMul, Prg, Ring, compare, conv2d_acc, flip, matmul_acc,
+    prime, truncate, vec, wrap,
 };
 
 fn main() {
@@ -32,14 +33,19 @@ fn matmul_512<R: Ring>(bencher: Bencher, isa: Isa) {
         .bench_local(|| isa::with(isa, || matmul_acc(&mut acc, &a, &b, shape)));
 }
 
-/// Layers, the last of one image; on every instruction set.
-const LAYERS: [(usize, usize, usize); 6] = [
+/// Layers, the last ones of one image or a few; on every instruction set.
+const LAYERS: [(usize, usize, usize); 11] = [
     (128, 784, 128),
     (128, 128, 10),
     (6, 25, 784),
     (64, 576, 1024),
     (768, 768, 128),
     (1, 4096, 4096),
+    (1, 784, 128),
+    (2, 784, 128),
+    (4, 784, 128),
+    (4, 196, 128),
+    (8, 784, 128),
 ];
 
 fn layers() -> impl Iterator<Item = (Isa, (usize, usize, usize))> {
@@ -233,4 +239,20 @@ fn bits_of_signs(bencher: Bencher) {
     bencher
         .counter(ItemsCount::new(N))
         .bench_local(|| Bits::msb_of(black_box(&a)));
+}
+
+/// The weights of a layer, each row summed with a point for every column.
+#[divan::bench(types = [u32, u64], args = Isa::available())]
+fn row_sums<R: Ring>(bencher: Bencher, isa: Isa) {
+    let each = MatMul {
+        m: 1,
+        k: 784,
+        n: 128,
+    };
+    let shape = BatchMatMul { batch: 1, each };
+    let points = Galois::<R>::weights(&mut prg(), each.n);
+    let w = prg().ring::<R>(shape.right());
+    bencher
+        .counter(ItemsCount::new(w.len()))
+        .bench_local(|| isa::with(isa, || product_side::right(&points, &w, shape, 0..each.k)));
 }

@@ -19,9 +19,11 @@ const BLOCK: usize = 512;
 /// Multiplications below which splitting does not pay.
 const TASK: usize = 1 << 20;
 /// Rows of A up to which packing does not pay.
-const THIN: usize = 3;
+const THIN: usize = 8;
 /// Columns of B that the thin product reads at once.
 const STRIP: usize = 4096;
+/// Rows of B that the thin product reads at once.
+const BESIDE: usize = 4;
 
 /// The right operand, read by pieces of rows.
 pub trait Columns<R>: Sync {
@@ -31,6 +33,10 @@ pub trait Columns<R>: Sync {
     fn cursor(&self, range: Range<usize>) -> Self::Cursor;
     /// Writes the prepared columns of row `k` to `out`.
     fn read(&self, at: &Self::Cursor, k: usize, out: &mut [R]);
+    /// The first `len` prepared columns of row `k`, if they lie side by side.
+    fn lying(&self, _at: &Self::Cursor, _k: usize, _len: usize) -> Option<&[R]> {
+        None
+    }
 }
 
 /// A row-major right operand.
@@ -50,6 +56,11 @@ impl<R: Kernels> Columns<R> for Dense<'_, R> {
     #[inline(always)]
     fn read(&self, at: &usize, k: usize, out: &mut [R]) {
         out.copy_from_slice(&self.data[k * self.cols + at..][..out.len()]);
+    }
+
+    #[inline(always)]
+    fn lying(&self, at: &usize, k: usize, len: usize) -> Option<&[R]> {
+        Some(&self.data[k * self.cols + at..][..len])
     }
 }
 
@@ -275,19 +286,35 @@ simd! {
         rows: usize,
         cols: Range<usize>,
     ) {
-        let (mut sums, mut row) = (vec![R::zeroed(); rows * cols.len()], vec![R::zeroed(); cols.len()]);
+        let len = cols.len();
+        let (mut sums, mut read) = (vec![R::zeroed(); rows * len], Vec::new());
         let cursor = b.cursor(cols.clone());
-        for k_at in 0..k {
-            b.read(&cursor, k_at, &mut row);
-            for (i, sums) in sums.chunks_exact_mut(row.len()).enumerate() {
-                let a = a[i * k + k_at];
-                for (sum, b) in sums.iter_mut().zip(&row) {
-                    *sum = sum.plus(a.times(*b));
+        for from in (0..k).step_by(BESIDE) {
+            let beside = BESIDE.min(k - from);
+            if b.lying(&cursor, from, len).is_none() {
+                read.resize(BESIDE * len, R::zeroed());
+                for (i, row) in read.chunks_exact_mut(len).take(beside).enumerate() {
+                    b.read(&cursor, from + i, row);
+                }
+            }
+            let row = |i: usize| match b.lying(&cursor, from + i, len) {
+                Some(row) => row,
+                None => &read[i * len..][..len],
+            };
+            // What is missing at the end of the inner dimension is any row, times 0.
+            let [b0, b1, b2, b3] = std::array::from_fn(|i| row(i.min(beside - 1)));
+            for (a, sums) in a.chunks_exact(k).zip(sums.chunks_exact_mut(len)) {
+                let factor = |i: usize| a.get(from..from + beside).and_then(|a| a.get(i)).copied();
+                let [a0, a1, a2, a3] = std::array::from_fn(|i| factor(i).unwrap_or(R::zeroed()));
+                let beside = b0.iter().zip(b1).zip(b2.iter().zip(b3));
+                for (sum, ((b0, b1), (b2, b3))) in sums.iter_mut().zip(beside) {
+                    let (low, high) = (a0.times(*b0).plus(a1.times(*b1)), a2.times(*b2).plus(a3.times(*b3)));
+                    *sum = sum.plus(low.plus(high));
                 }
             }
         }
         // SAFETY: tasks have disjoint columns.
-        unsafe { out.add((0, cols.start), (rows, cols.len()), &sums, row.len()) };
+        unsafe { out.add((0, cols.start), (rows, len), &sums, len) };
     }
 }
 

@@ -12,7 +12,7 @@ pub trait Polynomials {
     fn times_plus(acc: &mut [Element<Self::Word>], point: u64, x: &[Element<Self::Word>]);
 
     /// Sets `out[k]`, zero before, to `sum_j p_j x[k][j]`: for points `p_j` like that of [`Polynomials::times_plus`], and
-    /// rows of `x` as long as there are points. False, and nothing is done, where no instructions add under a mask.
+    /// rows of `x` as long as there are points. False, and nothing is done, where a kernel has none.
     fn point_sums(_out: &mut [Element<Self::Word>], _points: &[u64], _x: &[Self::Word]) -> bool {
         false
     }

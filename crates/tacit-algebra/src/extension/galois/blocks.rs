@@ -2,7 +2,7 @@
 //! the blocks of both operands are the parts of `u` and `v`.
 
 use super::{Extension, Galois};
-use crate::{BatchMatMul, Conv2d, MatMul, Ring, batch_matmul_acc, conv2d_acc};
+use crate::{BatchMatMul, Conv2d, MatMul, Ring, conv2d_acc, matmul_acc};
 
 /// The operands of a product: `[outer, inner, rest]` elements with zeros after the inner ones, up to `to` of them.
 pub fn padded<R: Ring>(x: &[R], [outer, inner, rest]: [usize; 3], to: usize) -> Vec<R> {
@@ -15,30 +15,29 @@ pub fn padded<R: Ring>(x: &[R], [outer, inner, rest]: [usize; 3], to: usize) -> 
     out
 }
 
-/// Every block of the left operands times every block of the right ones: rows, blocks of the left, blocks of the
-/// right, columns. The inner dimension is a multiple of `blocks`.
+/// Every block of the right operands with every block of the left ones: blocks of the right, rows, blocks of the left,
+/// columns. The inner dimension is a multiple of `blocks`.
 pub fn matrices<R: Ring>(x: &[R], w: &[R], shape: BatchMatMul, blocks: usize) -> Vec<R> {
     let MatMul { m, k, n } = shape.each;
     let len = k / blocks;
-    assert!(k == len * blocks && w.len() == shape.right());
-    // Row l has what all blocks have in their row l.
-    let mut beside = Vec::with_capacity(w.len());
-    for w in w.chunks_exact((k * n).max(1)) {
-        for l in 0..len {
-            (0..blocks).for_each(|t| beside.extend_from_slice(&w[(t * len + l) * n..][..n]));
-        }
-    }
+    assert!(k == len * blocks && x.len() == shape.left() && w.len() == shape.right());
     let each = MatMul {
         m: m * blocks,
         k: len,
-        n: n * blocks,
+        n,
     };
-    let shape = BatchMatMul {
-        batch: shape.batch,
-        each,
-    };
-    let mut out = vec![R::ZERO; shape.outputs()];
-    batch_matmul_acc(&mut out, x, &beside, shape);
+    let mut out = vec![R::ZERO; shape.batch * blocks * each.m * n];
+    if out.is_empty() || len == 0 {
+        return out;
+    }
+    // A row of the left operand holds that row of all its blocks in turn; a block of the right one is `len` whole rows.
+    let pairs = x
+        .chunks_exact(m * k)
+        .flat_map(|x| (0..blocks).map(move |_| x));
+    let pairs = pairs.zip(w.chunks_exact(len * n));
+    for (out, (x, w)) in out.chunks_exact_mut(each.m * n).zip(pairs) {
+        matmul_acc(out, x, w, each);
+    }
     out
 }
 
@@ -97,7 +96,7 @@ pub fn combined<R: Ring>(factors: &[Galois<R>], x: &[&[R]], coin: u64) -> Vec<Ga
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Prg;
+    use crate::{Prg, batch_matmul_acc};
 
     /// The products at one distance, by slices of the padded operands.
     fn at_distance<R: Ring>(
@@ -134,9 +133,10 @@ mod tests {
             };
             let all = matrices(&x, &w, shape(blocks * len), blocks);
             let none = vec![0; all.len()];
-            let dims = [batch * m, blocks, 1, n];
-            let one = by_distance([&all, &none], dims);
-            let other = by_distance([&none, &all], dims);
+            // The blocks of the right operand come first.
+            let dims = [batch, blocks, m, n];
+            let one = by_distance([&none, &all], dims);
+            let other = by_distance([&all, &none], dims);
             for (at, sums) in one.iter().enumerate() {
                 let product = |s, t| {
                     let x = block(&x, [batch * m, blocks * len, 1], s, len);

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::sums::{ImageRows, column_sums, dense_sums, joined, row_sums};
+use super::sums::{FEW, ImageRows, column_sums, dense_sums, joined, row_sums};
 use super::{Extension, Galois};
 use crate::gemm::Dense;
 use crate::{BatchMatMul, Conv2d, MatMul, Ring, par};
@@ -22,9 +22,13 @@ pub fn left<R: Ring>(
         return vec![Galois::ZERO; shape.batch * inner.len()];
     }
     let each = a.chunks(m).zip(x.chunks(m * k));
-    let sums = |(a, data): (_, &[R])| {
+    let sums = |(a, data): (&[u64], &[R])| {
         let data = &data[inner.start..];
-        dense_sums(a, data, k, inner.len())
+        match a.len() {
+            // The row is as many rows of one column.
+            1 => row_sums(a, &data[..inner.len()], inner.len()),
+            _ => dense_sums(a, data, k, inner.len()),
+        }
     };
     joined(each.map(sums), shape.batch * inner.len())
 }
@@ -179,6 +183,10 @@ fn at_each_position<R: Ring>(
 pub fn outputs<R: Ring>(a: &[u64], b: &[u64], z: &[R]) -> Galois<R> {
     let cols = b.len();
     assert_eq!(z.len(), a.len() * cols);
+    // The longer side is summed first, while the summands are still elements of the ring.
+    if a.len() <= FEW.min(cols) {
+        return R::sum_at_points(a, &row_sums(b, z, a.len()), 1);
+    }
     R::sum_at_points(b, &column_sums(a, &Dense { data: z, cols }, cols), 1)
 }
 
@@ -216,7 +224,13 @@ mod tests {
     /// What both sides compress to has the compressed outputs as its inner product.
     fn compresses<R: Ring>() {
         let mut prg = Prg::new([5; 16]);
-        for (batch, m, k, n) in [(1, 1, 1, 1), (1, 3, 5, 2), (1, 40, 70, 20), (4, 3, 5, 2)] {
+        for (batch, m, k, n) in [
+            (1, 1, 1, 1),
+            (1, 1, 9, 30),
+            (1, 3, 5, 2),
+            (1, 40, 70, 20),
+            (4, 3, 5, 2),
+        ] {
             let shape = BatchMatMul {
                 batch,
                 each: MatMul { m, k, n },

@@ -34,7 +34,7 @@ pub(super) fn column_sums<R: Ring>(
 }
 
 /// Rows up to which a product with each costs less than [`column_sums`].
-const FEW: usize = 16;
+pub(super) const FEW: usize = 16;
 
 /// [`column_sums`] of the first `len` columns of a row-major matrix of `cols`.
 pub(super) fn dense_sums<R: Ring>(

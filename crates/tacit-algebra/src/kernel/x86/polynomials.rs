@@ -54,14 +54,6 @@ unsafe fn point_sums<L: Masked, const ROWS: usize, const VECTORS: usize>(
     }
 }
 
-impl Masked for Words512 {
-    #[inline(always)]
-    unsafe fn plus_where(self, o: Self, mask: u64) -> Self {
-        // SAFETY: the caller has the instructions.
-        Words512(unsafe { _mm512_mask_add_epi64(self.0, mask as __mmask8, self.0, o.0) })
-    }
-}
-
 impl Masked for Words16 {
     #[inline(always)]
     unsafe fn plus_where(self, o: Self, mask: u64) -> Self {
@@ -70,11 +62,91 @@ impl Masked for Words16 {
     }
 }
 
+/// Points whose words are looked up at once, and vectors of an element of 64-bit words.
+const TOGETHER: usize = 4;
+const VECTORS: usize = 2 * LINE / 8;
+
+/// [`Polynomials::point_sums`] by a table of the sixteen sums of four words, two registers, for which each coefficient
+/// has the number that its bits in the four points make: one lookup where masks take four additions.
+///
+/// # Safety
+/// The processor has AVX-512 F.
+#[inline(always)]
+unsafe fn point_sums_by_table<const ROWS: usize>(
+    out: &mut [Element<u64>],
+    points: &[u64],
+    x: &[u64],
+) {
+    let n = points.len();
+    assert_eq!(x.len(), out.len() * n);
+    // SAFETY: the caller's promise; the stores are within an element.
+    unsafe {
+        let mut numbers = vec![[_mm512_setzero_si512(); VECTORS]; n.div_ceil(TOGETHER)];
+        // No closures: what they call would not be compiled for the instructions here.
+        for (numbers, points) in numbers.iter_mut().zip(points.chunks(TOGETHER)) {
+            for (i, point) in points.iter().enumerate() {
+                for (v, number) in numbers.iter_mut().enumerate() {
+                    let bits = _mm512_maskz_set1_epi64((point >> (8 * v)) as __mmask8, 1 << i);
+                    *number = _mm512_or_si512(*number, bits);
+                }
+            }
+        }
+        let whole = n / TOGETHER;
+        for (out, x) in out.chunks_mut(ROWS).zip(x.chunks(ROWS * n.max(1))) {
+            // Rows that are missing are the last one again.
+            let rows: [&[u64]; ROWS] = std::array::from_fn(|i| &x[i.min(out.len() - 1) * n..][..n]);
+            let mut sums = [[_mm512_setzero_si512(); VECTORS]; ROWS];
+            for (at, numbers) in numbers[..whole].iter().enumerate() {
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    look_up(sums, numbers, &row.as_chunks::<TOGETHER>().0[at]);
+                }
+            }
+            if let Some(numbers) = numbers.get(whole) {
+                for (sums, row) in sums.iter_mut().zip(rows) {
+                    let rest = &row[whole * TOGETHER..];
+                    let words = std::array::from_fn(|i| rest.get(i).copied().unwrap_or(0));
+                    look_up(sums, numbers, &words);
+                }
+            }
+            for (out, sums) in out.iter_mut().zip(sums) {
+                for (sum, out) in sums.into_iter().zip(out.chunks_exact_mut(8)) {
+                    _mm512_storeu_si512(out.as_mut_ptr().cast(), sum);
+                }
+            }
+        }
+    }
+}
+
+/// Adds to every coefficient the sum of words that it has the number of.
+///
+/// # Safety
+/// The processor has AVX-512 F.
+#[inline(always)]
+unsafe fn look_up(
+    sums: &mut [__m512i; VECTORS],
+    numbers: &[__m512i; VECTORS],
+    words: &[u64; TOGETHER],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let [a, b, c, d] = *words;
+        let pairs = _mm512_add_epi64(
+            _mm512_maskz_set1_epi64(0b1010_1010, a as i64),
+            _mm512_maskz_set1_epi64(0b1100_1100, b as i64),
+        );
+        let without = _mm512_add_epi64(pairs, _mm512_maskz_set1_epi64(0b1111_0000, c as i64));
+        let with = _mm512_add_epi64(without, _mm512_set1_epi64(d as i64));
+        for (sum, number) in sums.iter_mut().zip(numbers) {
+            *sum = _mm512_add_epi64(*sum, _mm512_permutex2var_epi64(without, *number, with));
+        }
+    }
+}
+
 /// The arguments: the lanes with the vectors of an element and of a product; the rows, of so many vectors, of an outer
-/// product that are in registers; lanes with masks, and the rows and vectors of their sums.
+/// product that are in registers; how sums of points times words are computed.
 macro_rules! polynomials_kernel {
     ($name:ident, $word:ty, $lanes:ident [$vectors:literal, $sums:literal], $rows:literal x $outer:literal,
-     $features:literal $(, $masked:ident $masked_rows:literal x $masked_vectors:literal)?) => {
+     $features:literal $(, $point_sums:expr)?) => {
         impl Polynomials for $name {
             type Word = $word;
 
@@ -92,7 +164,7 @@ macro_rules! polynomials_kernel {
                 #[target_feature(enable = $features)]
                 fn run(out: &mut [Element<$word>], points: &[u64], x: &[$word]) {
                     // SAFETY: this function has the instructions of the lanes.
-                    unsafe { point_sums::<$masked, $masked_rows, $masked_vectors>(out, points, x) }
+                    unsafe { $point_sums(out, points, x) }
                 }
                 // SAFETY: the kernel runs only under the instruction set of its name.
                 unsafe { run(out, points, x) }
@@ -112,7 +184,7 @@ macro_rules! polynomials_kernel {
     };
 }
 
-polynomials_kernel!(Words64Avx512, u64, Words512 [6, 12], 8 x 3, "avx512f,avx512dq", Words512 4 x 6);
+polynomials_kernel!(Words64Avx512, u64, Words512 [6, 12], 8 x 3, "avx512f,avx512dq", point_sums_by_table::<3>);
 polynomials_kernel!(Words64Avx2, u64, Words256 [12, 24], 4 x 2, "avx2");
-polynomials_kernel!(Digits32Avx512, u32, Words8 [6, 12], 8 x 3, "avx512f,avx512vl", Words16 8 x 3);
+polynomials_kernel!(Digits32Avx512, u32, Words8 [6, 12], 8 x 3, "avx512f,avx512vl", point_sums::<Words16, 8, 3>);
 polynomials_kernel!(Digits32Avx2, u32, Words8 [6, 12], 4 x 3, "avx2");

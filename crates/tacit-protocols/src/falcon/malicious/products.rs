@@ -250,7 +250,8 @@ impl Coins {
             Coins::Matrices(shape, _) => {
                 let all = [one, other].map(|[x, w]| blocks::matrices(x, w, *shape, radix));
                 let MatMul { m, n, .. } = shape.each;
-                blocks::by_distance([&all[0], &all[1]], [shape.batch * m, radix, 1, n])
+                // The blocks of the right operand come first.
+                blocks::by_distance([&all[1], &all[0]], [shape.batch, radix, m, n])
             }
             Coins::Convolution(shape, ..) => {
                 let all = [one, other].map(|[x, w]| blocks::images(x, w, shape, radix));
