@@ -26,6 +26,11 @@ impl Cost {
         }
     }
 
+    /// Whether nothing is sent.
+    pub fn is_free(&self) -> bool {
+        self.rounds == 0 && self.bytes.iter().all(|bytes| *bytes == 0)
+    }
+
     /// A rough prediction of the time that this takes over links like this one, for choosing between ways
     /// to do the same. Parties that share a machine send by copying.
     pub(crate) fn seconds(&self, link: &LinkModel) -> f64 {

@@ -25,12 +25,14 @@ struct Portion {
     stage: usize,
     /// The calls that the portion is for, lowered to those that the machine sees.
     calls: Vec<Call>,
+    /// Whether parties say nothing to each other to make it.
+    local: bool,
 }
 
 impl MaterialPortions {
     /// Divides the calls of every stage into as few portions as a party can make in `most` bytes each; a
-    /// stage that needs more is a portion by itself. Everything that waits is verified before a portion
-    /// is made.
+    /// stage that needs more is a portion by itself. Everything that waits is verified before a later
+    /// portion is made.
     pub fn new<'a>(
         stages: impl IntoIterator<Item = &'a [Call]>,
         model: &dyn CostModel,
@@ -45,7 +47,11 @@ impl MaterialPortions {
                 Some(portion) if held <= most => portion.calls.extend(calls),
                 _ => {
                     let calls = calls.to_vec();
-                    portions.push(Portion { stage, calls });
+                    portions.push(Portion {
+                        stage,
+                        calls,
+                        local: false,
+                    });
                     held = bytes;
                 }
             }
@@ -55,6 +61,8 @@ impl MaterialPortions {
             let verification = (i < last).then_some(Call::Verify(Unverified::default()));
             portion.calls.extend(verification);
             portion.calls = lowered(&portion.calls, model)?;
+            let keys = model.keys(&[&portion.calls]);
+            portion.local = keys.is_free() && model.offline(&portion.calls).is_free();
         }
         Ok(MaterialPortions(portions.into()))
     }
@@ -84,6 +92,11 @@ impl MaterialPortions {
     /// The number of the stage that each portion begins with.
     pub fn stages(&self) -> impl Iterator<Item = usize> {
         self.0.iter().map(|portion| portion.stage)
+    }
+
+    /// How many portions parties make together, and so wait for each other before and after.
+    pub fn together(&self) -> usize {
+        self.0.iter().filter(|portion| !portion.local).count()
     }
 
     /// The calls of every portion, lowered.
@@ -138,29 +151,39 @@ impl Ahead {
         }
     }
 
-    /// The program begins its next stage: whether material for it must be made, and of which calls.
-    fn due(&mut self) -> Option<Vec<Call>> {
+    /// The program begins its next stage: whether material for it must be made, and which portion of it.
+    fn due(&mut self) -> Option<Portion> {
         let stage = self.begun;
         self.begun += 1;
         let portion = self.portions.0.get(self.made)?;
         (portion.stage == stage).then(|| {
             self.made += 1;
-            portion.calls.clone()
+            portion.clone()
         })
     }
 }
 
 /// Begins the next stage of a machine's program. See [`Machine::stage`].
+///
+/// What waits is verified before a portion is made, except before the first one if parties say nothing to make it.
 pub(crate) fn begin_stage<M: Machine>(machine: &mut M) -> Result<(), Error> {
-    let Some(calls) = machine.ahead().due() else {
+    let first = machine.ahead().made == 0;
+    let Some(portion) = machine.ahead().due() else {
         return Ok(());
     };
     let layer = machine.party().meter().layer().to_string();
     // What waits belongs to the portion before, and to its phase.
-    machine.verify()?;
-    level(machine.party())?;
-    machine.prepare(&calls)?;
-    level(machine.party())?;
+    if !(first && portion.local) {
+        machine.verify()?;
+    }
+    match portion.local {
+        true => machine.prepare(&portion.calls)?,
+        false => {
+            level(machine.party())?;
+            machine.prepare(&portion.calls)?;
+            level(machine.party())?;
+        }
+    }
     machine.party().set_phase(Phase::Online);
     machine.party().set_layer(&layer);
     Ok(())
@@ -245,6 +268,25 @@ mod tests {
         };
         let most = [10, 4, 30].map(|made| [MAKING * made + 80]);
         assert_eq!([10, 4, 1000].map(memory), most);
+    }
+
+    /// Parties that make nothing together before their first stage say nothing before it.
+    #[test]
+    fn nothing_is_said_where_nothing_is_made() {
+        use crate::falcon::{FalconCost, Options};
+        let relu = [Call::relu(4)];
+        let kept = |comparison| {
+            let options = Options {
+                comparison,
+                ..Options::default()
+            };
+            let model = FalconCost::<u64>::new(options);
+            let portions = MaterialPortions::new([&relu[..]], &model, u64::MAX);
+            portions.expect("plain calls").0[0].local
+        };
+        use crate::falcon::Comparison;
+        assert!(kept(Comparison::Adder));
+        assert!(!kept(Comparison::Falcon));
     }
 
     /// A portion is due at its first stage, once.

@@ -127,7 +127,7 @@ impl TrainCost {
 #[derive(Clone)]
 struct Part {
     cost: PredictedCost,
-    /// The portions of material that are made, before and after each of which the parties wait for each other.
+    /// The portions of material before and after each of which the parties wait for each other.
     portions: usize,
 }
 
@@ -169,7 +169,8 @@ impl Counter<'_> {
             let whole = MaterialPortions::new([calls], self.model, u64::MAX)?;
             let layers = [calls, then].into_iter().filter(|layer| !layer.is_empty());
             let cost = predicted(instance, network, layers, &whole, self.speeds)?;
-            Ok::<_, Error>((1, Part { cost, portions: 1 }))
+            let portions = whole.together();
+            Ok::<_, Error>((1, Part { cost, portions }))
         };
         let portions = self.portions(stages)?;
         let last = portions.calls().count().saturating_sub(1);
