@@ -115,6 +115,12 @@ class Service:
     def answer(self, request: bytes, seconds: float) -> tuple[str, bytes] | None:
         """Waits so long for `("answered", share)` or `("refused", JSON)`."""
 
+    def bell(self) -> int:
+        """A socket's descriptor, to be closed by the caller: readable when requests have ended."""
+
+    def ended(self) -> list[bytes]:
+        """The requests that have ended since this was asked last; none before :meth:`bell`."""
+
     def times(self, request: bytes) -> tuple[float, float] | None:
         """Seconds that an answered request waited for its batch, and that its batch took."""
 

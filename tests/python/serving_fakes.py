@@ -8,9 +8,10 @@ import base64
 import hashlib
 import json
 import secrets
+import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from ports import free_ports
@@ -61,6 +62,22 @@ class World:
         }
 
 
+class Bell:
+    """Rings again and again, whether or not a request has ended."""
+
+    def __init__(self):
+        self.rope, heard = socket.socketpair()
+        heard.setblocking(False)
+        self.heard = heard.detach()
+        threading.Thread(target=self._ring, daemon=True).start()
+
+    def _ring(self):
+        with self.rope, suppress(OSError):
+            while True:
+                time.sleep(0.005)
+                self.rope.send(b".")
+
+
 class FakeService:
     """One party of a world, as `_tacit.Service` is."""
 
@@ -69,7 +86,7 @@ class FakeService:
         self.state, self.why, self.suspects = "new", None, []
         self.before = None
         self.lives = self.answered = self.submitted = 0
-        self.forgotten = []
+        self.forgotten, self.asked = [], {}
         self.said = None
         self.delay = 0.0
         self.answers = threading.Event()
@@ -138,9 +155,16 @@ class FakeService:
             self.world.declined[request] = code
             self.world.changed.notify_all()
 
+    def bell(self):
+        return Bell().heard
+
+    def ended(self):
+        with self.world.changed:
+            return [*self.world.held[self.party], *self.world.declined]
+
     def answer(self, request, seconds):
-        time.sleep(self.delay)
-        if not self.answers.wait(min(seconds, 0.1)):
+        begun = self.asked.setdefault(request, time.monotonic())
+        if time.monotonic() - begun < self.delay or not self.answers.wait(min(seconds, 0.1)):
             return None
         with self.world.changed:
             there = self.world.changed.wait_for(

@@ -7,6 +7,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from serving_fakes import Bell
 
 from tacit.serving.desk import Desk
 from tacit.serving.refusals import Refusal
@@ -29,13 +30,20 @@ class Core:
             self.resent.set()
         self.held.add(request)
 
+    def bell(self):
+        return Bell().heard
+
+    def ended(self):
+        # Ends with an answer; what it has forgotten, it no longer knows.
+        return list(self.held) if self.may_answer.is_set() else []
+
     def answer(self, request, seconds):
         self.looked += 1
         if self.looked > 50:
             return "refused", json.dumps({"code": "internal", "message": "it spins"}).encode()
         if request not in self.held:
             return "refused", json.dumps(UNKNOWN).encode()
-        may = self.may_answer.wait(0.1) and request in self.held
+        may = self.may_answer.wait(min(seconds, 0.1)) and request in self.held
         return ("answered", b"right") if may else None
 
     def forget(self, request):
@@ -70,7 +78,7 @@ def core():
 
 @pytest.fixture
 def desk(core):
-    made = Desk(core, Purse(), 4, 5.0)
+    made = Desk(core, Purse(), 5.0)
     yield made
     core.may_answer.set()
     made.close()
@@ -94,6 +102,7 @@ def test_a_request_sent_again_as_its_connection_goes_is_answered(core, desk):
         core.may_answer.set()
         found = await desk.answer(asked, again, 5.0, never)
         await asyncio.gather(first, return_exceptions=True)
+        assert not desk.bell.waits
         return found
 
     assert asyncio.run(run()) == b"right"

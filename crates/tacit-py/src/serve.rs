@@ -1,5 +1,6 @@
 //! Served models, and their clients.
 
+use std::os::fd::IntoRawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -113,6 +114,15 @@ impl Service {
             Ok(share) => ("answered", PyBytes::new(py, &share)),
             Err(refused) => ("refused", PyBytes::new(py, refusal(&refused).as_bytes())),
         }))
+    }
+
+    fn bell(&self) -> PyResult<i32> {
+        Ok(self.service.bell()?.into_raw_fd())
+    }
+
+    fn ended<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        let ended = self.service.ended();
+        ended.iter().map(|id| PyBytes::new(py, id)).collect()
     }
 
     fn times(&self, request: &[u8]) -> PyResult<Option<(f64, f64)>> {

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import socket
+import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -18,7 +21,7 @@ from .service import Service
 from .wire import Asked
 
 SLICE = 1.0
-"""Seconds that a thread waits for an answer before it looks whether anyone still does."""
+"""Seconds until the core is asked for an answer again, also if it has not said that it is there."""
 FEW = 1 << 18
 """Bytes of a share that the core takes at once, since handing them to a thread takes longer."""
 REFUNDED = ("missing-elsewhere", "declined-elsewhere", "drained", "busy")
@@ -45,7 +48,7 @@ class Ticket:
     watchers : int
         Connections that wait for its answer.
     waiting : Future or None
-        The answer that a thread waits for, once the core has taken the request.
+        The answer that is waited for, once the core has taken the request.
     until : float
         When it is forgotten, once nobody waits.
     given : bool
@@ -67,6 +70,43 @@ class Ticket:
         return self.waiting is not None and self.waiting.done()
 
 
+class Bell:
+    """Hears from a core which requests have ended, on the loop that runs as this is made."""
+
+    def __init__(self, service: Service):
+        self.service, self.loop = service, asyncio.get_running_loop()
+        self.waits: dict[bytes, asyncio.Future[None]] = {}
+        self.socket = socket.socket(fileno=service.bell())
+        self.loop.add_reader(self.socket, self._rung)
+
+    def close(self) -> None:
+        """Hears no more; from any thread."""
+        try:
+            self.loop.call_soon_threadsafe(self._end)
+        except RuntimeError:
+            # The loop is over.
+            self.socket.close()
+
+    def wake(self, request: bytes) -> None:
+        """Has who waits for a request look at it."""
+        waits = self.waits.pop(request, None)
+        if waits is not None and not waits.done():
+            waits.set_result(None)
+
+    def _rung(self) -> None:
+        with suppress(BlockingIOError):
+            if not self.socket.recv(64):
+                self.loop.remove_reader(self.socket)
+        for request in self.service.ended():
+            self.wake(request)
+
+    def _end(self) -> None:
+        self.loop.remove_reader(self.socket)
+        self.socket.close()
+        for request in list(self.waits):
+            self.wake(request)
+
+
 class Desk:
     """One model's requests.
 
@@ -76,15 +116,17 @@ class Desk:
         The core.
     policy
         Who may ask how much.
-    queue, keep_s
+    keep_s
         As in `[service]`.
     """
 
-    def __init__(self, service: Service, policy: Policy, queue: int, keep_s: float):
+    def __init__(self, service: Service, policy: Policy, keep_s: float):
         self.service, self.policy, self.keep_s = service, policy, keep_s
         self.tickets: OrderedDict[bytes, Ticket] = OrderedDict()
         self.takers = ThreadPoolExecutor(4, "take")
-        self.waiters = ThreadPoolExecutor(2 * queue + 64, "wait")
+        self.bell: Bell | None = None
+        self.closed = False
+        self.closing = threading.Lock()
 
     @property
     def watched(self) -> int:
@@ -143,9 +185,12 @@ class Desk:
                 ticket.waiting = None
 
     def close(self) -> None:
-        """Ends the threads, as soon as each has noticed."""
+        """Listens to the core no more, and ends the threads as soon as each has noticed."""
+        with self.closing:
+            self.closed, bell, self.bell = True, self.bell, None
         self.takers.shutdown(wait=False, cancel_futures=True)
-        self.waiters.shutdown(wait=False, cancel_futures=True)
+        if bell is not None:
+            bell.close()
 
     def _forget(self, request: bytes, ticket: Ticket) -> None:
         """Frees the place of a request that nobody waits for; unless it had begun, it is free.
@@ -154,6 +199,9 @@ class Desk:
         """
         if self.service.forget(request):
             self._drop(request, ticket)
+        bell = self.bell
+        if bell is not None:
+            bell.wake(request)
 
     def _ticket(self, client: Client, asked: Asked) -> Ticket:
         self._sweep()
@@ -173,12 +221,28 @@ class Desk:
 
     async def _wait(self, request: bytes, ticket: Ticket) -> Answer | None:
         """The answer, or None once nobody waits for it any more."""
+        bell = self._heard()
         while ticket.watchers:
-            found = await self._on(self.waiters, self.service.answer, request, SLICE)
+            rung = asyncio.get_running_loop().create_future()
+            if bell is not None:
+                bell.waits[request] = rung
+            # Asked after that: what ends from here on rings.
+            found = self.service.answer(request, 0.0)
+            if found is None:
+                await asyncio.wait({rung}, timeout=SLICE)
+            if bell is not None and bell.waits.get(request) is rung:
+                del bell.waits[request]
             if found is not None:
                 return found
         ticket.waiting = None
         return None
+
+    def _heard(self) -> Bell | None:
+        """By what the core is heard; None once this is closed."""
+        with self.closing:
+            if self.bell is None and not self.closed:
+                self.bell = Bell(self.service)
+            return None if self.closed else self.bell
 
     def _judged(self, request: bytes, ticket: Ticket, found: Answer) -> bytes:
         kind, told = found

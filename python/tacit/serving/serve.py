@@ -117,7 +117,7 @@ class Party:
         names = [each["name"] for each in config["parties"]]
         tells = (self.log, self.changed)
         runner = Runner(key, core, names, *tells, halted=self.quarantine.why)
-        desk = Desk(core, self.policy, int(service["queue"]), float(service["keep_s"]))
+        desk = Desk(core, self.policy, float(service["keep_s"]))
         return Served(table, runner, desk, added)
 
     def _host(self, models: Mapping[Key, Served]) -> Host:

@@ -47,6 +47,14 @@ class Service(Stands, Protocol):
         """Waits so long for `("answered", share)` or `("refused", JSON)`; None: not yet."""
         ...
 
+    def bell(self) -> int:
+        """A socket's descriptor, to be closed by the caller: readable when requests have ended."""
+        ...
+
+    def ended(self) -> list[bytes]:
+        """The requests that have ended since this was asked last; none before :meth:`bell`."""
+        ...
+
     def times(self, request: bytes) -> tuple[float, float] | None:
         """Seconds that an answered request waited for its batch, and that its batch took."""
         ...

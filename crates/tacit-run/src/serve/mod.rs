@@ -218,6 +218,17 @@ impl Service {
         self.queue.answer(id, patience)
     }
 
+    /// The end of a socket that can be read from whenever requests have ended since [`Service::ended`] was asked; whoever
+    /// waits for many requests needs no thread for each. An earlier one is closed.
+    pub fn bell(&self) -> std::io::Result<std::os::unix::net::UnixStream> {
+        self.queue.bell()
+    }
+
+    /// The requests that have ended since this was asked last; none before [`Service::bell`].
+    pub fn ended(&self) -> Vec<Id> {
+        self.queue.ended()
+    }
+
     /// Where the time of a request went whose answer is here.
     pub fn times(&self, id: &Id) -> Option<Times> {
         self.queue.times(id)

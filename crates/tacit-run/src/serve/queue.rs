@@ -1,15 +1,18 @@
 //! What clients have sent to this party and not got back yet: bounded, by numbers that clients choose.
 
+mod bell;
 pub(super) mod declined;
 mod entries;
 mod turns;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
+use bell::Bell;
 use declined::Declined;
 use turns::{Account, Client};
 
@@ -136,6 +139,7 @@ struct Inner {
     turns: u64,
     door: Door,
     counts: BTreeMap<&'static str, u64>,
+    bell: Option<Bell>,
 }
 
 /// Requests of clients at one party.
@@ -159,6 +163,7 @@ impl Queue {
             turns: 0,
             door: Door::Closed(Refused::new("not-ready", "this party is not ready yet")),
             counts: BTreeMap::new(),
+            bell: None,
         };
         Queue {
             inner: Mutex::new(inner),
@@ -170,9 +175,11 @@ impl Queue {
     /// Takes a request of a client, unless there are too many. The same one again is taken once.
     pub fn submit(&self, client: &str, id: Id, items: usize, body: Vec<u8>) -> Result<(), Refused> {
         let body = Zeroizing::new(body);
+        // Without the lock, for which others wait.
+        let hash = blake3::hash(&body);
         let mut inner = self.lock();
         inner.expire();
-        let taken = inner.take(&self.limits, client, id, items, body);
+        let taken = inner.take(&self.limits, client, (id, hash), items, body);
         if let Err(refused) = &taken {
             inner.count(refused.code, 1);
         }
@@ -197,6 +204,20 @@ impl Queue {
             let left = until.checked_duration_since(Instant::now())?;
             inner = self.wait(inner, left);
         }
+    }
+
+    /// The end of a socket that can be read from whenever requests have ended since [`Queue::ended`] was asked. An
+    /// earlier one is closed.
+    pub fn bell(&self) -> std::io::Result<UnixStream> {
+        let (bell, heard) = Bell::new()?;
+        self.lock().bell = Some(bell);
+        Ok(heard)
+    }
+
+    /// The requests that have ended since this was asked last, as far as they are remembered; none without a bell.
+    pub fn ended(&self) -> Vec<Id> {
+        let mut inner = self.lock();
+        inner.bell.as_mut().map(Bell::ended).unwrap_or_default()
     }
 
     /// Where the time of a request went whose answer is here.

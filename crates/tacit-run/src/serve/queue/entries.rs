@@ -12,11 +12,10 @@ impl Inner {
         &mut self,
         limits: &Limits,
         client: &str,
-        id: Id,
+        (id, hash): (Id, blake3::Hash),
         items: usize,
         body: Zeroizing<Vec<u8>>,
     ) -> Result<(), Refused> {
-        let hash = blake3::hash(&body);
         self.forget_busy(&id);
         if let Some(entry) = self.entries.get(&id) {
             let same = match entry {
@@ -117,6 +116,9 @@ impl Inner {
                 until,
             },
         );
+        if let Some(bell) = &mut self.bell {
+            bell.ring(*id);
+        }
         self.expire();
         while self.kept > limits.keep_bytes && self.done.len() > 1 {
             self.forget_oldest();

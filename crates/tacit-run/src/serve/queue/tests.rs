@@ -42,6 +42,32 @@ fn more_than_the_limit_is_refused_until_there_is_room() {
     assert_eq!(queue.waiting(), 2);
 }
 
+/// The socket can be read from once for all that ended since somebody looked, whatever became of them.
+#[test]
+fn a_bell_rings_for_what_has_ended() {
+    let queue = queue(|limits| limits.waiting = 8);
+    let mut bell = queue.bell().expect("there are sockets");
+    let mut rung = || std::io::Read::read(&mut bell, &mut [0; 8]).unwrap_or(0);
+    for id in 1..=5 {
+        assert_eq!(queue.submit("lab", [id; 16], 1, vec![id]), Ok(()));
+    }
+    assert_eq!((rung(), queue.ended()), (0, vec![]));
+    queue.end(&[1; 16], Ok(vec![7]));
+    queue.give_up(&[2; 16], Refused::new("missing-elsewhere", ""));
+    assert_eq!((rung(), queue.ended()), (1, vec![[1; 16], [2; 16]]));
+    assert!(queue.forget(&[3; 16]));
+    assert_eq!((rung(), queue.ended()), (0, vec![]));
+    queue.refuse_all(&Refused::new("drained", ""));
+    let mut ended = queue.ended();
+    ended.sort_unstable();
+    assert_eq!((rung(), ended), (1, vec![[4; 16], [5; 16]]));
+    // Nobody listens to the first one any more.
+    let _other = queue.bell().expect("there are sockets");
+    assert_eq!(queue.submit("lab", [6; 16], 1, vec![6]), Ok(()));
+    queue.end(&[6; 16], Ok(vec![]));
+    assert_eq!((rung(), queue.ended()), (0, vec![[6; 16]]));
+}
+
 /// A batch waits for more until it is full, and not longer than it may.
 #[test]
 fn a_batch_waits_for_more() {
