@@ -142,10 +142,91 @@ unsafe fn look_up(
     }
 }
 
-/// The arguments: the lanes with the vectors of an element and of a product; the rows, of so many vectors, of an outer
-/// product that are in registers; how sums of points times words are computed.
+/// [`Polynomials::times_plus`] in registers from the element's words to the remainder: nothing is read shifted that was
+/// just written, which would wait for the cache.
+///
+/// # Safety
+/// The processor has AVX-512 F.
+#[inline(always)]
+unsafe fn times_plus_512(acc: &mut [Element<u64>], point: u64, x: &[Element<u64>]) {
+    let zeros = [0; 2 * LINE];
+    for (acc, x) in acc
+        .iter_mut()
+        .zip(x.iter().chain(std::iter::repeat(&zeros)))
+    {
+        // SAFETY: the caller's promise; what lies beside the element is masked out.
+        unsafe {
+            let mut sums = [_mm512_setzero_si512(); 2 * VECTORS];
+            for lanes in 0..8 {
+                let words = acc.as_ptr().cast::<i64>().wrapping_sub(lanes);
+                let first_words = 0xff << lanes;
+                let mut parts = [_mm512_maskz_loadu_epi64(first_words, words); VECTORS];
+                for (v, part) in parts.iter_mut().enumerate().skip(1) {
+                    *part = _mm512_loadu_epi64(words.wrapping_add(8 * v));
+                }
+                let last = _mm512_maskz_loadu_epi64(!first_words, words.wrapping_add(2 * LINE));
+                for first in 0..VECTORS {
+                    if point >> (8 * first + lanes) & 1 == 1 {
+                        for v in 0..VECTORS {
+                            sums[first + v] = _mm512_add_epi64(sums[first + v], parts[v]);
+                        }
+                        sums[first + VECTORS] = _mm512_add_epi64(sums[first + VECTORS], last);
+                    }
+                }
+            }
+            remainder_512(acc, &sums, x);
+        }
+    }
+}
+
+/// The remainder of a product modulo `X^48 + X^5 + X^3 + X^2 + 1`, plus `x`.
+///
+/// # Safety
+/// The processor has AVX-512 F.
+#[inline(always)]
+unsafe fn remainder_512(
+    out: &mut Element<u64>,
+    product: &[__m512i; 2 * VECTORS],
+    x: &Element<u64>,
+) {
+    // SAFETY: the caller's promise; the loads and stores are within an element.
+    unsafe {
+        let zero = _mm512_setzero_si512();
+        let mut high = [zero; VECTORS];
+        high.copy_from_slice(&product[VECTORS..]);
+        // What the highest terms leave beyond the degree.
+        let over = higher_terms(zero, high[VECTORS - 1]);
+        high[0] = _mm512_sub_epi64(high[0], over);
+        let mut before = zero;
+        for v in 0..VECTORS {
+            let less = _mm512_add_epi64(high[v], higher_terms(high[v], before));
+            let x = _mm512_loadu_epi64(x[8 * v..][..8].as_ptr().cast());
+            let sum = _mm512_sub_epi64(_mm512_add_epi64(product[v], x), less);
+            _mm512_storeu_epi64(out[8 * v..][..8].as_mut_ptr().cast(), sum);
+            before = high[v];
+        }
+    }
+}
+
+/// Eight coefficients, and the eight before them, times `X^2 + X^3 + X^5`.
+///
+/// # Safety
+/// The processor has AVX-512 F.
+#[inline(always)]
+unsafe fn higher_terms(here: __m512i, before: __m512i) -> __m512i {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let two = _mm512_alignr_epi64::<6>(here, before);
+        let three = _mm512_alignr_epi64::<5>(here, before);
+        let five = _mm512_alignr_epi64::<3>(here, before);
+        _mm512_add_epi64(_mm512_add_epi64(two, three), five)
+    }
+}
+
+/// The arguments: how a product with a point is computed; the lanes; the rows, of so many vectors, of an outer product
+/// that are in registers; how sums of points times words are computed.
 macro_rules! polynomials_kernel {
-    ($name:ident, $word:ty, $lanes:ident [$vectors:literal, $sums:literal], $rows:literal x $outer:literal,
+    ($name:ident, $word:ty, $times_plus:expr, $lanes:ident $rows:literal x $outer:literal,
      $features:literal $(, $point_sums:expr)?) => {
         impl Polynomials for $name {
             type Word = $word;
@@ -154,7 +235,7 @@ macro_rules! polynomials_kernel {
                 #[target_feature(enable = $features)]
                 fn run(acc: &mut [Element<$word>], point: u64, x: &[Element<$word>]) {
                     // SAFETY: this function has the instructions of the lanes.
-                    unsafe { times_plus::<$lanes, $vectors, $sums>(acc, point, x) }
+                    unsafe { $times_plus(acc, point, x) }
                 }
                 // SAFETY: the kernel runs only under the instruction set of its name.
                 unsafe { run(acc, point, x) }
@@ -184,7 +265,7 @@ macro_rules! polynomials_kernel {
     };
 }
 
-polynomials_kernel!(Words64Avx512, u64, Words512 [6, 12], 8 x 3, "avx512f,avx512dq", point_sums_by_table::<3>);
-polynomials_kernel!(Words64Avx2, u64, Words256 [12, 24], 4 x 2, "avx2");
-polynomials_kernel!(Digits32Avx512, u32, Words8 [6, 12], 8 x 3, "avx512f,avx512vl", point_sums::<Words16, 8, 3>);
-polynomials_kernel!(Digits32Avx2, u32, Words8 [6, 12], 4 x 3, "avx2");
+polynomials_kernel!(Words64Avx512, u64, times_plus_512, Words512 8 x 3, "avx512f,avx512dq", point_sums_by_table::<3>);
+polynomials_kernel!(Words64Avx2, u64, times_plus::<Words256, 12, 24>, Words256 4 x 2, "avx2");
+polynomials_kernel!(Digits32Avx512, u32, times_plus::<Words8, 6, 12>, Words8 8 x 3, "avx512f,avx512vl", point_sums::<Words16, 8, 3>);
+polynomials_kernel!(Digits32Avx2, u32, times_plus::<Words8, 6, 12>, Words8 4 x 3, "avx2");
