@@ -6,7 +6,6 @@ mod entries;
 mod turns;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -204,20 +203,6 @@ impl Queue {
             let left = until.checked_duration_since(Instant::now())?;
             inner = self.wait(inner, left);
         }
-    }
-
-    /// The end of a socket that can be read from whenever requests have ended since [`Queue::ended`] was asked. An
-    /// earlier one is closed.
-    pub fn bell(&self) -> std::io::Result<UnixStream> {
-        let (bell, heard) = Bell::new()?;
-        self.lock().bell = Some(bell);
-        Ok(heard)
-    }
-
-    /// The requests that have ended since this was asked last, as far as they are remembered; none without a bell.
-    pub fn ended(&self) -> Vec<Id> {
-        let mut inner = self.lock();
-        inner.bell.as_mut().map(Bell::ended).unwrap_or_default()
     }
 
     /// Where the time of a request went whose answer is here.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 
-use super::{Id, REMEMBERED};
+use super::{Id, Queue, REMEMBERED};
 
 /// Requests that have ended, and a socket that says so.
 pub(super) struct Bell {
@@ -35,5 +35,21 @@ impl Bell {
     /// What has ended since this was asked last.
     pub fn ended(&mut self) -> Vec<Id> {
         std::mem::take(&mut self.ended)
+    }
+}
+
+impl Queue {
+    /// The end of a socket that can be read from whenever requests have ended since [`Queue::ended`] was asked. An
+    /// earlier one is closed.
+    pub fn bell(&self) -> std::io::Result<UnixStream> {
+        let (bell, heard) = Bell::new()?;
+        self.lock().bell = Some(bell);
+        Ok(heard)
+    }
+
+    /// The requests that have ended since this was asked last, as far as they are remembered; none without a bell.
+    pub fn ended(&self) -> Vec<Id> {
+        let mut inner = self.lock();
+        inner.bell.as_mut().map(Bell::ended).unwrap_or_default()
     }
 }
