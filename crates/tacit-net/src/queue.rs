@@ -99,7 +99,7 @@ struct State {
     awaited: bool,
     blocked: usize,
     /// The transport leaves it to the party to fetch what comes.
-    handed: bool,
+    left_to_party: bool,
 }
 
 /// Bytes that a transport may have waiting for a party before it stops reading from the peer.
@@ -137,8 +137,8 @@ impl Queue {
     /// Leaves it to the party to fetch what comes. False, and nothing is left, if it sleeps: nobody would fetch.
     pub(crate) fn leave_to_party(&self) -> bool {
         let mut state = self.lock();
-        state.handed = !state.awaited;
-        state.handed
+        state.left_to_party = !state.awaited;
+        state.left_to_party
     }
 
     /// Whether nothing is there for who waits, neither a frame nor the end.
@@ -248,9 +248,9 @@ impl Queue {
             if looked {
                 continue;
             }
-            // To fetch may have been handed to this thread just now.
+            // To fetch may have been left to this thread just now.
             if fetched
-                || std::mem::take(&mut state.handed)
+                || std::mem::take(&mut state.left_to_party)
                 || !state.parts.is_empty()
                 || state.end.is_some()
             {

@@ -86,7 +86,7 @@ impl Intake {
             }
         }
         drop(reading);
-        queue.end(end.expect("the loop goes on without one"));
+        end.into_iter().for_each(|end| queue.end(end));
         let _ = self.shared.queue(&self.jobs, Job::PeerGone);
     }
 
