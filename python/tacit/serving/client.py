@@ -21,6 +21,7 @@ from .described import Agreed, ApartError, agree
 from .prediction import Prediction
 from .remote import AnewError, Remote
 from .wire import Answered, Asked
+from .within import within
 
 UNDER_WAY = 16
 """Requests of a client that are under way at once, each at all parties."""
@@ -161,7 +162,8 @@ class Client:
                 return await self._asked(agreed, key, part, deadline)
 
         parts = [items[i : i + agreed.max_items] for i in range(0, len(items), agreed.max_items)]
-        found = await self._all(one(part) for part in parts)
+        # Of one request alone no task is made.
+        found = [await one(parts[0])] if len(parts) == 1 else await self._all(map(one, parts))
         outputs = agreed.decode(np.concatenate([numbers for numbers, _ in found]))
         asked = [answers for _, answers in found]
         longest = [max(each.seconds for each in of_party) for of_party in zip(*asked, strict=True)]
@@ -257,7 +259,7 @@ class Client:
         """What all parties say alike, read by a thread: a party may say much in few bytes."""
         reading = asyncio.to_thread(agree, self.names, said)
         try:
-            return await asyncio.wait_for(reading, max(deadline - self.loop.time(), 0.001))
+            return await within(max(deadline - self.loop.time(), 0.001), reading)
         except asyncio.TimeoutError:
             told = "what the parties say of the model was not read in time"
             raise ServiceError(told, code="timeout") from None
@@ -275,9 +277,9 @@ class Client:
             done = [task for task in tasks if task.done()]
             return [task.result() for task in done if task.exception() or len(done) == len(tasks)]
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            well = [not task.cancel() and task.exception() is None for task in tasks]
+            if not all(well):
+                await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _leave(self) -> None:
         for party in self.parties:

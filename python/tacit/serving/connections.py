@@ -16,6 +16,7 @@ from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
 from ..errors import ServiceError
+from .within import within
 
 CONNECT_S = 10.0
 """Seconds that a connection may take, with its names, its proxy and its handshake."""
@@ -117,7 +118,7 @@ class Upload(aiohttp.Payload):
             return
         for begin in range(0, len(whole), PIECE):
             try:
-                await asyncio.wait_for(writer.write(whole[begin : begin + PIECE]), TAKE_S)
+                await within(TAKE_S, writer.write(whole[begin : begin + PIECE]))
             except asyncio.TimeoutError:
                 told = f"it took nothing of what it was sent for {TAKE_S:g} s"
                 raise aiohttp.ServerTimeoutError(told) from None

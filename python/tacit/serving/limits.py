@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .refusals import Refusal
+from .within import within
 
 Receive = Callable[[], Awaitable[Any]]
 
@@ -145,7 +146,7 @@ class Body:
         allowed = min(limits.first_s + got / limits.rate, limits.request_s)
         left = begun + allowed - asyncio.get_running_loop().time()
         try:
-            message = await asyncio.wait_for(self.receive(), max(left, 0.001))
+            message = await within(max(left, 0.001), self.receive())
         except asyncio.TimeoutError:
             told = f"the body comes too slowly; send at least {limits.rate} bytes a second"
             raise Refusal("too-slow", told) from None
@@ -160,7 +161,7 @@ class Body:
     async def skip(self) -> None:
         """Reads a little of what is left of a refused body, so that its client hears why."""
         with suppress(Exception):
-            await asyncio.wait_for(self._skip(), REST_S)
+            await within(REST_S, self._skip())
 
     async def _skip(self) -> None:
         skipped = 0

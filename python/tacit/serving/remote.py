@@ -21,6 +21,7 @@ from .connections import Connections
 from .policy import is_loopback
 from .tracing import sent_parent
 from .wire import LENGTH, Answered, Asked, WireError, read_answer, request_body
+from .within import within
 
 AGAIN = ("busy", "not-ready", "draining", "timeout")
 """Refusals after which the same request may be answered."""
@@ -138,7 +139,7 @@ class Remote:
         while True:
             try:
                 left = max(deadline - clock(), 0.001)
-                reply = await asyncio.wait_for(self._ask(request, most), left)
+                reply = await within(left, self._ask(request, most))
                 if reply.status == 200:
                     return reply
                 why, wait = self._refused(reply)

@@ -189,8 +189,9 @@ fn at_places<R: Ring>(mut low: Vec<Halves<R>>) -> Vec<Halves<R>> {
         return low;
     }
     let high = low.split_off(low.len() / 2);
-    let less = |(a, b): (&Halves<R>, &Halves<R>)| std::array::from_fn(|i| R::less(&a[i], &b[i]));
-    let leading = low.iter().zip(&high).map(less).collect();
+    let mut leading = low.clone();
+    let parts = leading.iter_mut().flatten().zip(high.iter().flatten());
+    parts.for_each(|(a, b)| vec::sub_assign(a.as_flattened_mut(), b.as_flattened()));
     [low, high, leading]
         .into_iter()
         .flat_map(at_places)
@@ -199,13 +200,10 @@ fn at_places<R: Ring>(mut low: Vec<Halves<R>>) -> Vec<Halves<R>> {
 
 /// `sum a_g b_g`, of halves; by three products of them (Karatsuba's way).
 fn inner_product<R: Ring>(a: &Halves<R>, b: &Halves<R>) -> Galois<R> {
-    let squares = [0, 1, 2].map(|part| {
-        let mut sums = [[R::ZERO; HALF]; HALF];
-        R::add_outer(&mut sums, &a[part], &b[part]);
-        sums
-    });
     let mut wide = [R::ZERO; WIDE];
-    for (part, sums) in squares.iter().enumerate() {
+    for (part, (a, b)) in a.iter().zip(b).enumerate() {
+        let mut sums = [[R::ZERO; HALF]; HALF];
+        R::add_outer(&mut sums, a, b);
         let mut product = [R::ZERO; DEGREE];
         for (i, sums) in sums.iter().enumerate() {
             let to = product[i..].iter_mut().zip(sums);

@@ -176,29 +176,17 @@ simd! {
 
     /// The lower halves of elements' coefficients, the upper ones and their sums; zeros where there are no elements.
     pub(super) fn halves<R: Ring>(x: &[Galois<R>], len: usize) -> Halves<R> {
-        let half = |at: usize| move |x: &Galois<R>| x.0.as_chunks::<HALF>().0[at];
-        let both = |x: &Galois<R>| {
-            let [mut sum, high] = [0, 1].map(|at| half(at)(x));
-            sum.iter_mut().zip(high).for_each(|(sum, v)| *sum = sum.add(v));
-            sum
-        };
-        let mut all = [
-            x.iter().map(half(0)).collect::<Vec<_>>(),
-            x.iter().map(half(1)).collect(),
-            x.iter().map(both).collect(),
-        ];
-        all.iter_mut().for_each(|all| all.resize(len, [R::ZERO; HALF]));
+        let mut all: Halves<R> = std::array::from_fn(|_| vec![[R::ZERO; HALF]; len]);
+        let [low, high, both] = &mut all;
+        let places = low.iter_mut().zip(high.iter_mut()).zip(both.iter_mut());
+        for (((low, high), both), x) in places.zip(x) {
+            low.copy_from_slice(&x.0[..HALF]);
+            high.copy_from_slice(&x.0[HALF..]);
+            for ((both, low), high) in both.iter_mut().zip(low.iter()).zip(high.iter()) {
+                *both = low.add(*high);
+            }
+        }
         all
-    }
-
-    /// `a - b`.
-    pub(super) fn less<R: Ring>(a: &[Line<R>], b: &[Line<R>]) -> Vec<Line<R>> {
-        let difference = |(a, b): (&Line<R>, &Line<R>)| {
-            let mut difference = *a;
-            difference.iter_mut().zip(b).for_each(|(a, b)| *a = a.sub(*b));
-            difference
-        };
-        a.iter().zip(b).map(difference).collect()
     }
 
     pub(super) fn product<R: Ring>(a: &Galois<R>, b: &Galois<R>) -> Galois<R> {
@@ -229,8 +217,6 @@ pub trait Loops: Sized {
     fn combine_into(out: &mut [Galois<Self>], c: &[Galois<Self>], x: &[&[Self]]);
     /// [`halves`].
     fn halves(x: &[Galois<Self>], len: usize) -> Halves<Self>;
-    /// [`less`].
-    fn less(a: &[Line<Self>], b: &[Line<Self>]) -> Vec<Line<Self>>;
     /// `sums[i][j] += sum_g a[g][i] b[g][j]`.
     fn add_outer(sums: &mut Square<Self>, a: &[Line<Self>], b: &[Line<Self>]);
     /// [`Polynomials::point_sums`].
@@ -274,9 +260,6 @@ macro_rules! loops {
             }
             fn halves(x: &[Galois<Self>], len: usize) -> Halves<Self> {
                 halves(isa::current(), x, len)
-            }
-            fn less(a: &[Line<Self>], b: &[Line<Self>]) -> Vec<Line<Self>> {
-                less(isa::current(), a, b)
             }
             fn add_outer(sums: &mut Square<Self>, a: &[Line<Self>], b: &[Line<Self>]) {
                 by_isa!(Self, add_outer(sums, a, b))
