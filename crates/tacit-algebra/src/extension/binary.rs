@@ -1,5 +1,7 @@
 //! GF(2^64) = Z_2[X] / (X^64 + X^4 + X^3 + X + 1), bit `i` the coefficient of `X^i`.
 
+#[cfg(target_arch = "x86_64")]
+mod affine;
 mod packed;
 #[cfg(target_arch = "x86_64")]
 mod planes;
@@ -81,9 +83,8 @@ fn words_of_mut(a: &mut [Binary]) -> &mut [u64] {
 /// `acc_g = acc_g b_g`.
 fn multiply(acc: &mut [Binary], b: &[u64]) {
     #[cfg(target_arch = "x86_64")]
-    if x86::wide(isa::current()) {
-        // SAFETY: the processor has the instructions.
-        return unsafe { x86::multiply_wide(acc, b) };
+    if let Some(wide) = x86::Wide::of(isa::current()) {
+        return wide.multiply(acc, b);
     }
     #[cfg(target_arch = "x86_64")]
     if x86::available(isa::current()) {
@@ -97,9 +98,8 @@ fn multiply(acc: &mut [Binary], b: &[u64]) {
 fn dot(a: &[u64], b: &[u64]) -> Binary {
     assert_eq!(a.len(), b.len());
     #[cfg(target_arch = "x86_64")]
-    if x86::wide(isa::current()) {
-        // SAFETY: the processor has the instructions.
-        return Binary(reduce(unsafe { x86::dot_wide(a, b) }));
+    if let Some(wide) = x86::Wide::of(isa::current()) {
+        return Binary(reduce(wide.dot(a, b)));
     }
     #[cfg(target_arch = "x86_64")]
     if x86::available(isa::current()) {
@@ -112,16 +112,9 @@ fn dot(a: &[u64], b: &[u64]) -> Binary {
 /// `sum_g u_j[g] v_k[g]` of all pairs of different parts, several at a time; `None` without the instructions.
 fn side_by_side(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<Vec<Binary>> {
     #[cfg(target_arch = "x86_64")]
-    if x86::wide(isa::current()) {
-        let mut room = [Vec::new(), Vec::new()];
-        let [of_u, of_v] = &mut room;
-        let (u, v) = (
-            x86::parts(u, len, radix, of_u),
-            x86::parts(v, len, radix, of_v),
-        );
+    if let Some(wide) = x86::Wide::of(isa::current()) {
         let mut sums = vec![0; radix * radix];
-        // SAFETY: the processor has the instructions.
-        unsafe { x86::products_wide(&mut sums, &u, &v) };
+        wide.products(&mut sums, u, v, radix, len);
         sums.iter_mut().step_by(radix + 1).for_each(|sum| *sum = 0);
         return Some(sums.into_iter().map(|sum| Binary(reduce(sum))).collect());
     }
@@ -132,10 +125,9 @@ fn side_by_side(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<
 /// there are not, or without the instructions.
 fn by_cube(u: &[Binary], v: &[Binary], radix: usize, len: usize) -> Option<Vec<Binary>> {
     #[cfg(target_arch = "x86_64")]
-    if radix.is_power_of_two() && x86::wide(isa::current()) {
+    if let Some(wide) = x86::Wide::of(isa::current()).filter(|_| radix.is_power_of_two()) {
         let mut sums = vec![0; 3usize.pow(radix.ilog2())];
-        // SAFETY: the processor has the instructions.
-        unsafe { x86::line_wide(&mut sums, u, v, radix, len) };
+        wide.line(&mut sums, u, v, radix, len);
         let sums: Vec<_> = sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         return Some(cube::line_of_places(&sums));
     }
@@ -257,12 +249,11 @@ impl Extension for Binary {
     fn horner<'a>(parts: impl Iterator<Item = &'a [Self]>, len: usize, point: Self) -> Vec<Self> {
         let mut out = vec![Self::ZERO; len];
         #[cfg(target_arch = "x86_64")]
-        if x86::wide(isa::current()) {
+        if let Some(wide) = x86::Wide::of(isa::current()) {
             let parts: Vec<_> = parts.collect();
             let mut powers = point.powers(parts.len());
             powers.reverse();
-            // SAFETY: the processor has the instructions.
-            unsafe { x86::combine(&mut out, &powers, &parts) };
+            wide.combine(&mut out, &powers, &parts);
             return out;
         }
         parts.for_each(|part| Self::times_plus(&mut out, point, part));
@@ -361,7 +352,7 @@ mod tests {
             let weights = Binary::weights(&mut prg, 64 * words);
             let [u, v] = [0; 2].map(|_| [prg.bits(64 * words * blocks)]);
             let places = same_everywhere(|| Binary::cube_products(&weights, blocks, &u, &v));
-            let pairs = Binary::block_products(&weights, blocks, &u, &v);
+            let pairs = same_everywhere(|| Binary::block_products(&weights, blocks, &u, &v));
             assert_eq!(places, cube::of_pairs(&pairs, blocks), "{blocks} blocks");
         }
     }
@@ -379,7 +370,9 @@ mod tests {
                     line.remove(radix - 1);
                     line
                 });
-                let mut right = cube::by_distance(&pair_by_pair(&u, v, radix, len), radix);
+                let pairs = pair_by_pair(&u, v, radix, len);
+                assert_eq!(same_everywhere(|| Binary::products(&u, v, radix, len)), pairs);
+                let mut right = cube::by_distance(&pairs, radix);
                 right.remove(radix - 1);
                 assert_eq!(line, right, "{radix} parts of {len}, {missing} missing");
             }
@@ -389,7 +382,7 @@ mod tests {
     #[test]
     fn sums_chosen_by_bits_are_sums() {
         for vectors in [1, 3, 4, 5, 63, 64, 65, 130] {
-            for columns in [1, 64, 255, 256, 257, 700] {
+            for columns in [1, 64, 255, 256, 257, 511, 512, 513, 1100] {
                 let mut prg = Prg::new([8; 16]);
                 let c = Binary::random(&mut prg, vectors);
                 let x: Vec<_> = (0..vectors).map(|_| prg.bits(columns)).collect();

@@ -3,7 +3,7 @@
 
 use super::{Binary, carryless, reduce, words_of};
 #[cfg(target_arch = "x86_64")]
-use super::{planes, x86};
+use super::{affine, planes, x86};
 use crate::isa::{self, simd};
 use crate::words::xor_to;
 use crate::{Bits, Prg};
@@ -48,9 +48,8 @@ impl Weights {
         assert!(u.iter().chain(v).all(|x| x.len() == coins.len()));
         let mut sums = vec![0; u.len() * v.len()];
         #[cfg(target_arch = "x86_64")]
-        if x86::wide(isa::current()) {
-            // SAFETY: the processor has the instructions.
-            unsafe { x86::common_wide(&mut sums, coins, u, v) };
+        if let Some(wide) = x86::Wide::of(isa::current()) {
+            wide.common(&mut sums, coins, u, v);
             return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         }
         #[cfg(target_arch = "x86_64")]
@@ -70,9 +69,8 @@ impl Weights {
         assert!(u.iter().chain(v).all(|x| x.len() == coins.len()));
         let mut sums = vec![0; 3usize.pow(u.len().ilog2())];
         #[cfg(target_arch = "x86_64")]
-        if x86::wide(isa::current()) {
-            // SAFETY: the processor has the instructions.
-            unsafe { x86::places_wide(&mut sums, coins, u, v) };
+        if let Some(wide) = x86::Wide::of(isa::current()) {
+            wide.places(&mut sums, coins, u, v);
             return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         }
         #[cfg(target_arch = "x86_64")]
@@ -211,6 +209,10 @@ pub fn combined(c: &[Binary], x: &[&[u64]], columns: usize) -> Vec<Binary> {
     let words = columns.div_ceil(COLUMNS);
     assert!(c.len() == x.len() && x.iter().all(|x| x.len() == words));
     let isa = isa::current();
+    #[cfg(target_arch = "x86_64")]
+    if affine::available(isa) {
+        return affine::combined(c, x, columns);
+    }
     #[cfg(target_arch = "x86_64")]
     if isa >= isa::Isa::Avx2 {
         return planes::combined(c, x, columns);

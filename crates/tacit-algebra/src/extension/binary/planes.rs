@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Binary, x86};
+use super::Binary;
 
 /// Vectors whose bits of a column choose a sum.
 const GROUP: usize = 4;
@@ -64,7 +64,7 @@ fn tables_of(c: &[Binary]) -> Tables {
             sums = _mm256_xor_si256(sums, _mm256_and_si256(all, load(chosen)));
         }
         let mut words = [0; WORDS];
-        x86::store(&mut words, sums);
+        store(&mut words, sums);
         *table = bytemuck::cast(words);
     }
     tables
@@ -116,7 +116,7 @@ fn combine_words<'a>(
             let mut of_group = [_mm256_setzero_si256(); GROUP];
             for (i, of_vector) in of_group.iter_mut().enumerate() {
                 if let Some(words) = words(GROUP * (GROUPS * number + group) + i) {
-                    *of_vector = x86::load(words);
+                    *of_vector = load(bytemuck::cast_ref(words));
                 }
             }
             *choices = choices_of(of_group);
@@ -144,6 +144,13 @@ fn combine_words<'a>(
 fn load(a: &[u8; LANES]) -> __m256i {
     // SAFETY: the array has 32 bytes; the load need not be aligned.
     unsafe { _mm256_loadu_si256(a.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn store(a: &mut [u64; WORDS], v: __m256i) {
+    // SAFETY: the array has 32 bytes; the store need not be aligned.
+    unsafe { _mm256_storeu_si256(a.as_mut_ptr().cast(), v) }
 }
 
 /// The bits of four vectors side by side: of each eight columns byte `k` has column `k` in its low half and
@@ -221,11 +228,11 @@ fn words_of_bytes([low, high]: [&mut [[u64; WORDS]]; 2], start: usize, x: &[__m2
             };
             let (first, second) = (_mm256_unpacklo_epi32(ab, cd), _mm256_unpackhi_epi32(ab, cd));
             let at = 2 * (2 * half + quarter) + start;
-            x86::store(
+            store(
                 &mut low[at],
                 _mm256_permute2x128_si256::<0x20>(first, second),
             );
-            x86::store(
+            store(
                 &mut high[at],
                 _mm256_permute2x128_si256::<0x31>(first, second),
             );

@@ -1,9 +1,13 @@
 //! Products in GF(2^64) by the instructions for carry-less ones.
 
-use super::packed::{SIDE, at_places, common_by, places_by};
-use super::{Binary, dot_by, multiply_by, reduce, words_of, words_of_mut};
-use crate::isa::Isa;
+mod wide;
+
 use std::arch::x86_64::*;
+
+use self::wide::{by_256, by_512};
+use super::packed::{common_by, places_by};
+use super::{Binary, dot_by, multiply_by};
+use crate::isa::Isa;
 
 pub fn available(isa: Isa) -> bool {
     isa != Isa::Portable && is_x86_feature_detected!("pclmulqdq")
@@ -40,359 +44,65 @@ pub fn places(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
     places_by(sums, coins, u, v, |a, b| carryless(a, b))
 }
 
-/// Elements that a vector holds.
-const LANES: usize = 4;
-
-/// Whether several products are made by one instruction.
-pub fn wide(isa: Isa) -> bool {
-    isa >= Isa::Avx2 && available(isa) && is_x86_feature_detected!("vpclmulqdq")
+/// Kernels that make several products by one instruction; there are none without it.
+#[derive(Clone, Copy)]
+pub struct Wide {
+    of_512: bool,
 }
 
-#[target_feature(enable = "avx2")]
-#[inline]
-pub(super) fn load(a: &[u64; LANES]) -> __m256i {
-    // SAFETY: the array has 32 bytes; the load need not be aligned.
-    unsafe { _mm256_loadu_si256(a.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx2")]
-#[inline]
-pub(super) fn store(a: &mut [u64; LANES], v: __m256i) {
-    // SAFETY: the array has 32 bytes; the store need not be aligned.
-    unsafe { _mm256_storeu_si256(a.as_mut_ptr().cast(), v) }
-}
-
-/// `sum` and the products of even and of odd elements.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-#[inline]
-fn plus_products(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
-    let even = _mm256_clmulepi64_epi128::<0x00>(a, b);
-    let odd = _mm256_clmulepi64_epi128::<0x11>(a, b);
-    _mm256_xor_si256(sum, _mm256_xor_si256(even, odd))
-}
-
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-pub fn dot_wide(a: &[u64], b: &[u64]) -> u128 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
-    let mut sum = _mm256_setzero_si256();
-    for (a, b) in a.iter().zip(b) {
-        sum = plus_products(sum, load(a), load(b));
-    }
-    pairs_summed(sum) ^ dot_by(a_rest, b_rest, |a, b| carryless(a, b))
-}
-
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-pub fn multiply_wide(acc: &mut [Binary], b: &[u64]) {
-    let (chunks, rest) = words_of_mut(acc).as_chunks_mut();
-    let (by, by_rest) = b.as_chunks();
-    for (acc, b) in chunks.iter_mut().zip(by) {
-        let (a, b) = (load(acc), load(b));
-        let ends = [
-            _mm256_clmulepi64_epi128::<0x00>(a, b),
-            _mm256_clmulepi64_epi128::<0x11>(a, b),
-        ];
-        store(acc, reduced(ends));
-    }
-    for (acc, b) in rest.iter_mut().zip(by_rest) {
-        *acc = reduce(carryless(*acc, *b));
-    }
-}
-
-/// The remainders of two sums of products each, of even and odd elements. What a sum has above X^63 is taken times
-/// X^4 + X^3 + X + 1, with what this again has above first: shifts, which wait for one another less than products.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn reduced([even, odd]: [__m256i; 2]) -> __m256i {
-    let high = _mm256_unpackhi_epi64(even, odd);
-    let above = _mm256_xor_si256(
-        _mm256_srli_epi64::<63>(high),
-        _mm256_xor_si256(_mm256_srli_epi64::<61>(high), _mm256_srli_epi64::<60>(high)),
-    );
-    let high = _mm256_xor_si256(high, above);
-    let twice = _mm256_xor_si256(high, _mm256_slli_epi64::<1>(high));
-    let folded = _mm256_xor_si256(twice, _mm256_slli_epi64::<3>(twice));
-    _mm256_xor_si256(_mm256_unpacklo_epi64(even, odd), folded)
-}
-
-/// Vectors of each side whose sums are kept in registers.
-const ROWS: usize = 2;
-const COLUMNS: usize = 4;
-
-/// A vector, four words at a time.
-pub type Part<'a> = &'a [[u64; LANES]];
-
-/// Adds to `sums` of every pair of vectors what `step` makes of the words at each place, `v` running fastest.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-#[inline]
-fn add_pairs(
-    sums: &mut [u128],
-    u: &[Part],
-    v: &[Part],
-    step: impl Fn(usize, __m256i, __m256i, __m256i) -> __m256i,
-) {
-    for (rows, sums) in u.chunks(ROWS).zip(sums.chunks_mut(ROWS * v.len())) {
-        for (at, columns) in v.chunks(COLUMNS).enumerate() {
-            // Of the last vectors some are taken again, and what comes of them is left.
-            let u: [Part; ROWS] = std::array::from_fn(|i| rows[i.min(rows.len() - 1)]);
-            let v_parts: [Part; COLUMNS] =
-                std::array::from_fn(|i| columns[i.min(columns.len() - 1)]);
-            let mut tile = [[_mm256_setzero_si256(); COLUMNS]; ROWS];
-            for at in 0..u[0].len() {
-                let v = v_parts.map(|v| load(&v[at]));
-                for (tile, u) in tile.iter_mut().zip(u) {
-                    let u = load(&u[at]);
-                    for (sum, v) in tile.iter_mut().zip(v) {
-                        *sum = step(at, *sum, u, v);
-                    }
-                }
-            }
-            for (row, tile) in tile.iter().enumerate().take(rows.len()) {
-                let sums = &mut sums[row * v.len() + COLUMNS * at..];
-                for (column, more) in tile.iter().enumerate().take(columns.len()) {
-                    sums[column] ^= pairs_summed(*more);
-                }
-            }
+/// The kernel of a width.
+macro_rules! of_width {
+    ($wide:ident, $kernel:ident($($given:expr),*)) => {
+        match $wide.of_512 {
+            // SAFETY: `Wide::of` has looked for the instructions.
+            true => unsafe { by_512::$kernel($($given),*) },
+            // SAFETY: as above.
+            false => unsafe { by_256::$kernel($($given),*) },
         }
-    }
-}
-
-/// [`common_by`], by tiles of pairs.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-pub fn common_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
-    let (coins, coins_rest) = coins.as_chunks();
-    let ((u, u_rest), (v, v_rest)) = (wholes(u), wholes(v));
-    add_pairs(sums, &u, &v, |at, sum, u, v| {
-        plus_products(sum, _mm256_and_si256(u, v), load(&coins[at]))
-    });
-    common_by(sums, coins_rest, &u_rest, &v_rest, |a, b| carryless(a, b));
-}
-
-/// [`places_by`] of a cube of any size.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-pub fn places_wide(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
-    cube(sums, coins, u, v, coins.len(), |sum, coin, u, v| {
-        plus_products(sum, _mm256_and_si256(u, v), coin)
-    });
-}
-
-/// Adds to `sums` the inner products of two vectors at every place of a cube: the corners are so many parts of `len`
-/// elements, of `v` the last one first, missing elements zero.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-pub fn line_wide(sums: &mut [u128], u: &[Binary], v: &[Binary], corners: usize, len: usize) {
-    let part = |x, j: usize| {
-        let x: &[u64] = words_of(x);
-        &x[(j * len).min(x.len())..((j + 1) * len).min(x.len())]
     };
-    let of_u: Vec<_> = (0..corners).map(|j| part(u, j)).collect();
-    let of_v: Vec<_> = (0..corners).rev().map(|j| part(v, j)).collect();
-    cube(sums, &[], &of_u, &of_v, len, |sum, _, u, v| {
-        plus_products(sum, u, v)
-    });
 }
 
-/// Words of every corner that are taken at a time: those of two registers, a line of the cache.
-type Line = [__m256i; LINE];
-const LINE: usize = 2;
-
-/// Adds to `sums` of every place of a cube what `step` makes of the coins and the words that are met there, of vectors
-/// of so many words. A line of all corners at a time is copied to where it stays in the first-level cache.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-#[inline]
-fn cube(
-    sums: &mut [u128],
-    coins: &[u64],
-    u: &[&[u64]],
-    v: &[&[u64]],
-    words: usize,
-    step: impl Fn(__m256i, __m256i, __m256i, __m256i) -> __m256i,
-) {
-    let (zero, corners) = (_mm256_setzero_si256(), u.len().max(SIDE));
-    let mut all = vec![zero; sums.len().max(LEAF)];
-    let [mut of_u, mut of_v] = [
-        vec![[zero; LINE]; 2 * corners],
-        vec![[zero; LINE]; 2 * corners],
-    ];
-    for at in (0..words).step_by(LANES * LINE) {
-        for (lines, x) in [(&mut of_u, u), (&mut of_v, v)] {
-            for (to, x) in lines.iter_mut().zip(x) {
-                *to = line(x, at);
-            }
-        }
-        let (u, v) = (of_u.split_at_mut(corners), of_v.split_at_mut(corners));
-        add_places(&mut all, &line(coins, at), (u.0, u.1), (v.0, v.1), &step);
+impl Wide {
+    /// The kernels for an instruction set, if the processor has them.
+    pub fn of(isa: Isa) -> Option<Self> {
+        let there = isa >= Isa::Avx2 && available(isa) && is_x86_feature_detected!("vpclmulqdq");
+        let of_512 = isa >= Isa::Avx512;
+        there.then_some(Wide { of_512 })
     }
-    for (sum, more) in sums.iter_mut().zip(all) {
-        *sum ^= pairs_summed(more);
+
+    /// `sum a_g b_g`, not reduced.
+    pub fn dot(self, a: &[u64], b: &[u64]) -> u128 {
+        of_width!(self, dot(a, b))
     }
-}
 
-/// The words from the `at`-th on, and zeros where there are none.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn line(x: &[u64], at: usize) -> Line {
-    let mut line = [_mm256_setzero_si256(); LINE];
-    for (i, line) in line.iter_mut().enumerate() {
-        *line = load_some(&x[(at + LANES * i).min(x.len())..]);
+    /// `acc_g = acc_g b_g`.
+    pub fn multiply(self, acc: &mut [Binary], b: &[u64]) {
+        of_width!(self, multiply(acc, b));
     }
-    line
-}
 
-/// Places of the smallest cube whose sums are added at a time.
-const LEAF: usize = 9;
-
-/// Adds to `sums` of every place of a cube, variable by variable: at 0 and at 1 those of the corners, at the highest
-/// coefficient their sums, which are made in the room beside the corners.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-fn add_places(
-    sums: &mut [__m256i],
-    coins: &Line,
-    (u, room_u): (&[Line], &mut [Line]),
-    (v, room_v): (&[Line], &mut [Line]),
-    step: &impl Fn(__m256i, __m256i, __m256i, __m256i) -> __m256i,
-) {
-    if let (Ok(sums), Ok(u), Ok(v)) = (sums.try_into(), u.try_into(), v.try_into()) {
-        return add_leaf(sums, coins, u, v, step);
+    /// [`common_by`].
+    pub fn common(self, sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
+        of_width!(self, common(sums, coins, u, v));
     }
-    let half = u.len() / 2;
-    let ((u0, u1), (v0, v1)) = (u.split_at(half), v.split_at(half));
-    let (u, room_u) = room_u.split_at_mut(half);
-    let (v, room_v) = room_v.split_at_mut(half);
-    sums_to(u, u0, u1);
-    sums_to(v, v0, v1);
-    let (at_0, rest) = sums.split_at_mut(sums.len() / 3);
-    let (at_1, leading) = rest.split_at_mut(at_0.len());
-    if half == SIDE {
-        // Most of all cubes are so small: without three calls.
-        for (sums, u, v) in [(at_0, u0, v0), (at_1, u1, v1), (leading, &*u, &*v)] {
-            if let (Ok(sums), Ok(u), Ok(v)) = (sums.try_into(), u.try_into(), v.try_into()) {
-                add_leaf(sums, coins, u, v, step);
-            }
-        }
-        return;
+
+    /// [`places_by`] of a cube of any size.
+    pub fn places(self, sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
+        of_width!(self, places(sums, coins, u, v));
     }
-    add_places(at_0, coins, (u0, room_u), (v0, room_v), step);
-    add_places(at_1, coins, (u1, room_u), (v1, room_v), step);
-    add_places(leading, coins, (u, room_u), (v, room_v), step);
-}
 
-/// `to = a + b`.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn sums_to(to: &mut [Line], a: &[Line], b: &[Line]) {
-    for (to, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
-        for (to, (a, b)) in to.iter_mut().zip(a.iter().zip(b)) {
-            *to = _mm256_xor_si256(*a, *b);
-        }
+    /// Adds to `sums` the inner products of two vectors at every place of a cube: the corners are so many parts of
+    /// `len` elements, of `v` the last one first, missing elements zero.
+    pub fn line(self, sums: &mut [u128], u: &[Binary], v: &[Binary], corners: usize, len: usize) {
+        of_width!(self, line(sums, u, v, corners, len));
     }
-}
 
-/// [`add_places`] of four corners.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-#[inline]
-fn add_leaf(
-    sums: &mut [__m256i; LEAF],
-    coins: &Line,
-    u: &[Line; SIDE],
-    v: &[Line; SIDE],
-    step: &impl Fn(__m256i, __m256i, __m256i, __m256i) -> __m256i,
-) {
-    for i in 0..LINE {
-        let xor = |a, b| _mm256_xor_si256(a, b);
-        let u = at_places([u[0][i], u[1][i], u[2][i], u[3][i]], xor);
-        let v = at_places([v[0][i], v[1][i], v[2][i], v[3][i]], xor);
-        for (sum, (u, v)) in sums.iter_mut().zip(u.into_iter().zip(v)) {
-            *sum = step(*sum, coins[i], u, v);
-        }
+    /// `sum_g u_j[g] v_k[g]` of all pairs of parts of `len` elements, `k` running fastest; missing elements are zero.
+    pub fn products(self, sums: &mut [u128], u: &[Binary], v: &[Binary], parts: usize, len: usize) {
+        of_width!(self, products(sums, u, v, parts, len));
     }
-}
 
-/// What is whole of every vector, and what is left of it.
-fn wholes<'a>(x: &[&'a [u64]]) -> (Vec<Part<'a>>, Vec<&'a [u64]>) {
-    x.iter().map(|x| x.as_chunks()).unzip()
-}
-
-/// `sum_g u_j[g] v_k[g]` of all pairs of vectors as long as one another, `k` running fastest.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-pub fn products_wide(sums: &mut [u128], u: &[Part], v: &[Part]) {
-    add_pairs(sums, u, v, |_, sum, u, v| plus_products(sum, u, v));
-}
-
-/// `x` as `parts` parts of `len` elements, each four words at a time: where it lies if all are whole, else in
-/// `room`, with zeros where `x` has no elements.
-pub fn parts<'a>(
-    x: &'a [Binary],
-    len: usize,
-    parts: usize,
-    room: &'a mut Vec<Vec<[u64; LANES]>>,
-) -> Vec<Part<'a>> {
-    if len.is_multiple_of(LANES) && x.len() == parts * len {
-        let parts = words_of(x).chunks_exact(len);
-        return parts.map(|part| part.as_chunks().0).collect();
-    }
-    *room = padded(x, len, parts);
-    room.iter().map(|part| &part[..]).collect()
-}
-
-/// `x` as `parts` parts of `len` elements, with zeros.
-fn padded(x: &[Binary], len: usize, parts: usize) -> Vec<Vec<[u64; LANES]>> {
-    let mut all = vec![vec![[0; LANES]; len.div_ceil(LANES)]; parts];
-    for (to, part) in all.iter_mut().zip(words_of(x).chunks(len)) {
-        to.as_flattened_mut()[..part.len()].copy_from_slice(part);
-    }
-    all
-}
-
-/// The sum of the pairs of words.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn pairs_summed(sum: __m256i) -> u128 {
-    let halves = [
-        _mm256_castsi256_si128(sum),
-        _mm256_extracti128_si256::<1>(sum),
-    ];
-    let sum = _mm_xor_si128(halves[0], halves[1]);
-    let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum)) as u64;
-    u128::from(high) << 64 | u128::from(_mm_cvtsi128_si64(sum) as u64)
-}
-
-/// `sum_j c_j x_j`, element by element, of vectors that are zero where they end.
-#[target_feature(enable = "vpclmulqdq,pclmulqdq,avx2")]
-pub fn combine(out: &mut [Binary], c: &[Binary], x: &[&[Binary]]) {
-    let (chunks, rest) = words_of_mut(out).as_chunks_mut();
-    for (at, out) in chunks.iter_mut().enumerate() {
-        let mut ends = [_mm256_setzero_si256(); 2];
-        for (c, x) in c.iter().zip(x) {
-            let (c, x) = (
-                _mm256_set1_epi64x(c.0 as i64),
-                load_some(&words_of(x)[(LANES * at).min(x.len())..]),
-            );
-            let even = _mm256_clmulepi64_epi128::<0x00>(c, x);
-            let odd = _mm256_clmulepi64_epi128::<0x11>(c, x);
-            ends = [
-                _mm256_xor_si256(ends[0], even),
-                _mm256_xor_si256(ends[1], odd),
-            ];
-        }
-        store(out, reduced(ends));
-    }
-    let start = LANES * chunks.len();
-    for (at, out) in rest.iter_mut().enumerate() {
-        let values = x.iter().map(|x| x.get(start + at).map_or(0, |x| x.0));
-        let products = c.iter().zip(values).map(|(c, x)| carryless(c.0, x));
-        *out = reduce(products.fold(0, |sum, product| sum ^ product));
-    }
-}
-
-/// The first words, and zeros where there are none.
-#[target_feature(enable = "avx2")]
-#[inline]
-fn load_some(x: &[u64]) -> __m256i {
-    match x.as_chunks().0.first() {
-        Some(whole) => load(whole),
-        None => {
-            let mut some = [0; LANES];
-            some[..x.len()].copy_from_slice(x);
-            load(&some)
-        }
+    /// `sum_j c_j x_j`, element by element, of vectors that are zero where they end.
+    pub fn combine(self, out: &mut [Binary], c: &[Binary], x: &[&[Binary]]) {
+        of_width!(self, combine(out, c, x));
     }
 }
