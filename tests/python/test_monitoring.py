@@ -102,7 +102,7 @@ def test_prometheus_scrapes_this_partys_metrics_alone():
 
 
 def test_a_client_for_prometheus_may_ask_no_model(tmp_path):
-    assert re.search(r'name = "prometheus"\n.*\n.*models = \[\]', PROMETHEUS)
+    assert re.search(r'name = "prometheus"\n.*\n.*models = \[\]\n.*metrics = true', PROMETHEUS)
     clients = [[client_table("prometheus", "a-key", models=[])]] * 3
     with parties(tmp_path, clients) as (running, worlds):
         one, key = running[0], {"authorization": "Bearer a-key"}

@@ -84,10 +84,12 @@ def test_a_party_that_is_not_ready(three, capsys):
 def test_a_key_from_another_machine(tmp_path, monkeypatch):
     """A party that takes this machine for another one asks for a key."""
     monkeypatch.setattr("tacit.serving.routes._is_near", lambda _: False)
-    clients = [[client_table("prometheus", "a-key", models=[])]] * 3
+    watches = client_table("prometheus", "a-key", models=[], metrics=True)
+    clients = [[watches, client_table("lab", "another-key")]] * 3
     with parties(tmp_path, clients) as (running, _):
-        with pytest.raises(TacitError, match="asks for the key of a client; give it by --key-file"):
-            scrape(running[0].url)
+        for key in (None, "another-key"):
+            with pytest.raises(TacitError, match="whose table has metrics = true; give it by"):
+                scrape(running[0].url, key)
         assert "tacit_state" in scrape(running[0].url, "a-key")
 
 

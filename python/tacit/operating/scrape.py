@@ -131,7 +131,8 @@ def _asked(
             told += "give it by --certificate"
         return ServiceError(told, address=url, code="unreachable")
     if status in (401, 403):
-        told = f"{url} asks for the key of a client; give it by --key-file, or ask on its machine"
+        told = f"{url} asks for the key of a client whose table has metrics = true; "
+        told += "give it by --key-file, or ask on its machine"
         return ServiceError(told, address=url, code="unknown-client")
     if status != 200:
         return strange(url, f"it answers with status {status}")

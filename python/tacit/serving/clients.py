@@ -61,6 +61,8 @@ class Client:
         The most that it may learn; whatever plans reveal if None.
     hours : Hours or None
         When it may ask.
+    metrics : bool
+        Whether it may see the service's metrics from another machine.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Client:
     subject: tuple[str, str] | None = None
     reveal: str | None = None
     hours: Hours | None = None
+    metrics: bool = False
 
     def is_shown(self, shown: Shown) -> bool:
         """Whether all that it has to show was shown, and no key or token of another beside it."""
@@ -150,6 +153,7 @@ def _client(table: Mapping[str, Any], models: set[str], issuers: Sequence[str]) 
         subject=_subject(where, table, issuers),
         reveal=reveal,
         hours=Hours.of(table, where),
+        metrics=table.get("metrics", False),
     )
     if not any(client.proofs):
         told = "give its key_sha256, its certificate, or the subject of its tokens"

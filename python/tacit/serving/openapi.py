@@ -18,7 +18,7 @@ def document() -> dict[str, Any]:
         "/v2": {"get": _get("What this server is", "Server", (401,))},
         "/v2/health/live": {"get": _get("Whether the process answers", "Live", ())},
         "/v2/health/ready": {"get": _get("Whether all models can be asked", "Ready", (503,))},
-        "/metrics": {"get": _text("Counters for Prometheus", (401,))},
+        "/metrics": {"get": _text("Counters for Prometheus", (401, 403))},
         "/openapi.json": {"get": _get("This description", "Anything", ())},
     }
     for path, names in ((MODEL, ("model",)), (VERSION, ("model", "version"))):

@@ -94,6 +94,12 @@ class Policy:
         if client.models is not None and model not in client.models:
             raise Refusal("not-allowed", f"this key is not for the model '{model}'")
 
+    def check_metrics(self, client: Client) -> None:
+        """Refuses the metrics, which tell of all models and of what others ask."""
+        if not client.metrics:
+            told = "this client may not see the metrics; its table needs metrics = true"
+            raise Refusal("not-allowed", told)
+
     def check_hours(self, client: Client) -> None:
         """Refuses a request outside of the hours of this party and of its client."""
         for whose, hours in (("this party's", self.hours), ("this client's", client.hours)):

@@ -91,9 +91,9 @@ class Routes:
         return JSONResponse(told, status_code=503 if reasons else 200)
 
     async def metrics(self, request: Request) -> Response:
-        """Counters, for this machine or whoever has a key."""
+        """Counters, for this machine and for clients that may see them."""
         if not _is_near(request):
-            self.who(request)
+            self.host.policy.check_metrics(self.who(request))
         text = await asyncio.to_thread(self.host.metrics.text)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 

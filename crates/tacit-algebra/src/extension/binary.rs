@@ -371,7 +371,10 @@ mod tests {
                     line
                 });
                 let pairs = pair_by_pair(&u, v, radix, len);
-                assert_eq!(same_everywhere(|| Binary::products(&u, v, radix, len)), pairs);
+                assert_eq!(
+                    same_everywhere(|| Binary::products(&u, v, radix, len)),
+                    pairs
+                );
                 let mut right = cube::by_distance(&pairs, radix);
                 right.remove(radix - 1);
                 assert_eq!(line, right, "{radix} parts of {len}, {missing} missing");

@@ -167,6 +167,9 @@ pub(super) struct ClientTable {
     /// The last day on which its key holds, such as `2026-12-31`.
     #[serde(default)]
     pub until: Option<String>,
+    /// Whether the client may see the service's metrics from another machine.
+    #[serde(default)]
+    pub metrics: bool,
 }
 
 /// Whose tokens say who a client is.
