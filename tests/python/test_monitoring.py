@@ -101,12 +101,17 @@ def test_prometheus_scrapes_this_partys_metrics_alone():
     assert [each.split(":")[0] for each in target["targets"]] == ["127.0.0.1"]
 
 
-def test_a_client_for_prometheus_may_ask_no_model(tmp_path):
+def test_a_client_for_prometheus_may_ask_no_model(tmp_path, monkeypatch):
     assert re.search(r'name = "prometheus"\n.*\n.*models = \[\]\n.*metrics = true', PROMETHEUS)
-    clients = [[client_table("prometheus", "a-key", models=[])]] * 3
-    with parties(tmp_path, clients) as (running, worlds):
+    monkeypatch.setattr("tacit.serving.routes._is_near", lambda _: False)
+    clients = [client_table("prometheus", "a-key", models=[], metrics=True)]
+    clients.append(client_table("lab", "another-key"))
+    with parties(tmp_path, [clients] * 3) as (running, worlds):
         one, key = running[0], {"authorization": "Bearer a-key"}
         assert httpx.get(f"{one.url}/metrics", headers=key).status_code == 200
+        other = {"authorization": "Bearer another-key"}
+        refused(httpx.get(f"{one.url}/metrics", headers=other), 403, "not-allowed")
+        refused(httpx.get(f"{one.url}/metrics"), 401, "unknown-client")
         assert httpx.get(f"{one.url}/v2", headers=key).json()["models"] == []
         answer = post(one, *body(worlds["digits"], bytes(64)), **key)
         refused(answer, 403, "not-allowed")
@@ -127,7 +132,7 @@ def test_the_pages_config_is_one(tmp_path):
     block = re.search(r"^   \[\[models\]\].*?(?=^   ```)", PAGE, re.MULTILINE | re.DOTALL)[0]
     block = block.replace("9f86...", "9f" * 32)
     client = re.search(
-        r"^  #   \[\[clients\]\].*?models = \[\]", PROMETHEUS, re.MULTILINE | re.DOTALL
+        r"^  #   \[\[clients\]\].*?metrics = true", PROMETHEUS, re.MULTILINE | re.DOTALL
     )
     more = client[0].replace("  # ", "").replace('"..."', f'"{"ab" * 32}"')
     peers = rest[rest.index("[[parties]]") :]
@@ -135,7 +140,8 @@ def test_the_pages_config_is_one(tmp_path):
     config = read_config(str(path))
     assert [each["name"] for each in config["clients"]] == ["hospital-b", "prometheus"]
     assert config["clients"][1]["models"] == [] and config["service"]["approved"]
-    assert check_listener(config) == [] and len(clients_of(config)) == 2
+    assert check_listener(config) == []
+    assert [client.metrics for client in clients_of(config)] == [False, True]
 
 
 def unit():

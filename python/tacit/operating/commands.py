@@ -48,7 +48,7 @@ def add_operating(command: Callable[..., argparse.ArgumentParser]) -> None:
     made = command("metrics", metrics, "show how a party of a service stands, by its metrics")
     add = made.add_argument
     add("party", metavar="URL", help="such as http://127.0.0.1:8100; http on its machine alone")
-    add("--key-file", metavar="FILE", help="the key of a client, where it is another machine")
+    add("--key-file", metavar="FILE", help="of a client with metrics = true, from another machine")
     add("--certificate", action="append", metavar="PEM", help="to trust beside this machine's")
     add("--json", metavar="FILE", help="write all of it here")
     made = command("quarantine", quarantine, "look at cheating that a service found, and lift it")

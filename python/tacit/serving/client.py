@@ -277,8 +277,10 @@ class Client:
             done = [task for task in tasks if task.done()]
             return [task.result() for task in done if task.exception() or len(done) == len(tasks)]
         finally:
-            well = [not task.cancel() and task.exception() is None for task in tasks]
-            if not all(well):
+            for task in tasks:
+                task.cancel()
+            # What has ended well needs no turn of the loop more.
+            if not all(map(_ended_well, tasks)):
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _leave(self) -> None:
@@ -298,6 +300,10 @@ class Client:
         except BaseException:
             future.cancel()
             raise
+
+
+def _ended_well(task: asyncio.Future[Any]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
 
 
 async def _apart(size: int, work: Callable[..., T], *given: Any) -> T:

@@ -64,7 +64,8 @@ impl Setup<'_> {
                  # queries = 1000\n\
                  # period_s = 86400.0\n\
                  # reveal = \"class\"  # the most that it may learn\n\
-                 # hours = \"08:00-18:00\"  # in UTC; days = \"mon-fri\"\n";
+                 # hours = \"08:00-18:00\"  # in UTC; days = \"mon-fri\"\n\
+                 # metrics = true  # it may see the metrics from another machine\n";
         text += &self.peers(party, Self::serves);
         Ok(text)
     }

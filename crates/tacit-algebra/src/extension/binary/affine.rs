@@ -24,15 +24,15 @@ type Matrices = [u64; BYTES];
 /// The bytes of a group: those of the columns of each word.
 type Chosen = [__m512i; WORDS];
 
-/// Whether the processor has the instructions.
+/// Whether the processor has the instructions, of an instruction set that it has ([`crate::isa::current`]).
 pub fn available(isa: Isa) -> bool {
     let bytes = is_x86_feature_detected!("gfni") && is_x86_feature_detected!("avx512vbmi");
     isa >= Isa::Avx512 && bytes
 }
 
-/// `sum_j c_j x_j`, column by column, of packed vectors of so many columns.
+/// `sum_j c_j x_j`, column by column, of packed vectors of so many columns, where [`available`].
 pub fn combined(c: &[Binary], x: &[&[u64]], columns: usize) -> Vec<Binary> {
-    // SAFETY: the caller has looked for the instructions.
+    // SAFETY: the caller has asked whether the processor has the instructions.
     unsafe { combine(c, x, columns) }
 }
 

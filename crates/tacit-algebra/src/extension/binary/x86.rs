@@ -54,7 +54,7 @@ pub struct Wide {
 macro_rules! of_width {
     ($wide:ident, $kernel:ident($($given:expr),*)) => {
         match $wide.of_512 {
-            // SAFETY: `Wide::of` has looked for the instructions.
+            // SAFETY: the processor has the instruction set, and `Wide::of` has looked for the rest.
             true => unsafe { by_512::$kernel($($given),*) },
             // SAFETY: as above.
             false => unsafe { by_256::$kernel($($given),*) },
@@ -63,7 +63,8 @@ macro_rules! of_width {
 }
 
 impl Wide {
-    /// The kernels for an instruction set, if the processor has them.
+    /// The kernels for an instruction set that the processor has, as [`crate::isa::current`] names it, if it has what
+    /// else they need.
     pub fn of(isa: Isa) -> Option<Self> {
         let there = isa >= Isa::Avx2 && available(isa) && is_x86_feature_detected!("vpclmulqdq");
         let of_512 = isa >= Isa::Avx512;

@@ -77,7 +77,7 @@ macro_rules! kernels {
         const ROWS: usize = 2;
         const COLUMNS: usize = 4;
 
-        /// A vector, four words at a time.
+        /// A vector, a register's words at a time.
         type Part<'a> = &'a [[u64; LANES]];
 
         /// Adds to `sums` of every pair of vectors what `step` makes of the words at each place, `v` running fastest.
@@ -274,7 +274,7 @@ macro_rules! kernels {
             add_pairs(sums, &u, &v, |_, sum, u, v| plus_products(sum, u, v));
         }
 
-        /// `x` as `parts` parts of `len` elements, each four words at a time: where it lies if all are whole, else in
+        /// `x` as `parts` parts of `len` elements, each a register's words at a time: where it lies if all are whole, else in
         /// `room`, with zeros where `x` has no elements.
         fn parts_of<'a>(
             x: &'a [Binary],
