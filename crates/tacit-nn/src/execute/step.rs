@@ -76,12 +76,14 @@ impl Step<'_> {
     }
 
     /// The per-item index map `item` from items of `len` elements, for the whole batch.
-    fn batched(&self, len: usize, item: impl Iterator<Item = Option<usize>> + Clone) -> Vec<u32> {
-        let of_item = |b: usize| {
-            item.clone()
-                .map(move |i| i.map_or(PAD, |i| (b * len + i) as u32))
-        };
-        (0..self.batch).flat_map(of_item).collect()
+    fn batched(&self, len: usize, item: impl Iterator<Item = Option<usize>>) -> Vec<u32> {
+        let item: Vec<u32> = item.map(|i| i.map_or(PAD, |i| i as u32)).collect();
+        let mut all = Vec::with_capacity(self.batch * item.len());
+        for first in (0..self.batch).map(|b| (b * len) as u32) {
+            let of_item = |&i: &u32| if i == PAD { PAD } else { first + i };
+            all.extend(item.iter().map(of_item));
+        }
+        all
     }
 
     /// One number of `operand` per output element, by an index into it.
@@ -91,13 +93,17 @@ impl Step<'_> {
         operand: &Operand<Handle>,
         index: impl Fn(usize) -> usize,
     ) -> Operand<Handle> {
-        let all = || (0..self.batch).flat_map(|_| (0..self.layer.out_len()).map(&index));
+        let item = || (0..self.layer.out_len()).map(&index);
         match operand {
             Operand::Secret(share) => {
-                let index = || all().map(|i| i as u32).collect();
-                Operand::Secret(machine.gather_by(share, self.out_len(), index))
+                let index = || item().map(|i| i as u32).collect::<Vec<_>>();
+                let all = || index().repeat(self.batch);
+                Operand::Secret(machine.gather_by(share, self.out_len(), all))
             }
-            Operand::Public(values) => machine.public_by(|| all().map(|i| values[i]).collect()),
+            Operand::Public(values) => {
+                let item = || item().map(|i| values[i]).collect::<Vec<_>>();
+                machine.public_by(|| item().repeat(self.batch))
+            }
         }
     }
 
