@@ -1,7 +1,6 @@
 """Clients of a service: what they share, what they put together, and what they refuse."""
 
 import asyncio
-import concurrent.futures
 import dataclasses
 import json
 import secrets
@@ -426,33 +425,3 @@ def test_a_package_that_is_missing(monkeypatch):
     with pytest.raises(tacit.MissingPackageError, match=r"tacit\[client\]") as caught:
         tacit.connect(["http://127.0.0.1:1"])
     assert caught.value.extra == "client" and isinstance(caught.value, TacitError)
-
-
-def test_a_group_of_requests_ends_whole():
-    """None is left under way, nor where one of them was cancelled by itself."""
-    ended = []
-
-    async def waits():
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.append(True)
-
-    async def leaves():
-        raise asyncio.CancelledError
-
-    async def fails():
-        await asyncio.sleep(0.01)
-        raise ServiceError("no")
-
-    async def gives():
-        return 1
-
-    with tacit.connect(["http://127.0.0.1:1"]) as client:
-        assert client._wait(client._all([gives(), gives()])) == [1, 1]
-        for each in ([fails(), waits()], [leaves(), fails(), waits()]):
-            with pytest.raises(
-                (ServiceError, asyncio.CancelledError, concurrent.futures.CancelledError)
-            ):
-                client._wait(client._all(each))
-    assert ended == [True, True]

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import concurrent.futures
 import gc
 import gzip
 import socket
@@ -302,3 +303,33 @@ def proxy():
             yield server
         finally:
             server.shutdown()
+
+
+def test_a_group_of_requests_ends_whole():
+    """None is left under way, nor where one of them was cancelled by itself."""
+    ended = []
+
+    async def waits():
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(True)
+
+    async def leaves():
+        raise asyncio.CancelledError
+
+    async def fails():
+        await asyncio.sleep(0.01)
+        raise ServiceError("no")
+
+    async def gives():
+        return 1
+
+    with tacit.connect(["http://127.0.0.1:1"]) as client:
+        assert client._wait(client._all([gives(), gives()])) == [1, 1]
+        for each in ([fails(), waits()], [leaves(), fails(), waits()]):
+            with pytest.raises(
+                (ServiceError, asyncio.CancelledError, concurrent.futures.CancelledError)
+            ):
+                client._wait(client._all(each))
+    assert ended == [True, True]

@@ -273,7 +273,7 @@ mod tests {
     /// Parties that make nothing together before their first stage say nothing before it.
     #[test]
     fn nothing_is_said_where_nothing_is_made() {
-        use crate::falcon::{FalconCost, Options};
+        use crate::falcon::{Comparison, FalconCost, Options};
         let relu = [Call::relu(4)];
         let kept = |comparison| {
             let options = Options {
@@ -284,7 +284,6 @@ mod tests {
             let portions = MaterialPortions::new([&relu[..]], &model, u64::MAX);
             portions.expect("plain calls").0[0].local
         };
-        use crate::falcon::Comparison;
         assert!(kept(Comparison::Adder));
         assert!(!kept(Comparison::Falcon));
     }
