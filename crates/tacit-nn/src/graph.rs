@@ -51,6 +51,12 @@ impl Graph {
         self.inputs.iter().map(Input::given_len).sum()
     }
 
+    /// The elements that every value has of one item.
+    pub(crate) fn lens(&self) -> Vec<usize> {
+        let made = self.nodes.iter().map(|node| len(&node.shape));
+        std::iter::once(self.given_len()).chain(made).collect()
+    }
+
     /// The shape of one item of the inputs: flat where there are several.
     pub fn input_shape(&self) -> Vec<usize> {
         row_shape(&self.inputs)

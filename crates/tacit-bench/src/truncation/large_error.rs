@@ -17,12 +17,13 @@ impl Magnitudes {
     pub fn of(graph: &Graph, x: Tensor) -> Result<(Vec<f32>, Self), Error> {
         let mut largest = vec![0.0; graph.nodes.len() + 1];
         let mut sum = largest.clone();
-        let output = reference::run(graph, x.values, |id, values| {
-            for v in values {
-                let magnitude = f64::from(v.abs());
-                largest[id] = f64::max(largest[id], magnitude);
-                sum[id] += magnitude;
-            }
+        let of = |_, values: &[f32]| {
+            let magnitudes = values.iter().map(|v| f64::from(v.abs()));
+            magnitudes.fold((0.0, 0.0), |(most, sum), v| (f64::max(most, v), sum + v))
+        };
+        let output = reference::run(graph, x.values, of, |id, (most, of_some)| {
+            largest[id] = f64::max(largest[id], most);
+            sum[id] += of_some;
         })?;
         let items = x.shape[0] as f64;
         sum.iter_mut().for_each(|sum| *sum /= items);

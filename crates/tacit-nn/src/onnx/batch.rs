@@ -12,7 +12,7 @@ use super::importer::{Form, Importer};
 use super::proto::NodeProto;
 use crate::graph::{Graph, Input, InputKind, Output, len};
 use crate::plan::{Random, TRIAL_WORK, affordable};
-use crate::reference::run;
+use crate::reference::outputs;
 use crate::tail;
 
 /// Items of the batch that is held against one item.
@@ -116,10 +116,7 @@ fn are_alike(one: &Graph, several: &Graph) -> bool {
             .flat_map(|_| made_up(&one.inputs, span, &mut random))
             .collect();
         let together = joined(&one.inputs, &items);
-        let (Ok(alone), Ok(beside)) = (
-            run(one, &items, |_, _| {}),
-            run(several, &together, |_, _| {}),
-        ) else {
+        let (Ok(alone), Ok(beside)) = (outputs(one, &items), outputs(several, &together)) else {
             return false;
         };
         let outputs = one.outputs.iter().zip(&several.outputs);

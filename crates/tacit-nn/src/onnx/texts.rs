@@ -312,7 +312,7 @@ impl<'a> Numbered<'a> {
                     outputs: vec![],
                 };
                 let numbers: Vec<f32> = (0..self.given).map(|id| id as f32).collect();
-                match reference::run(&graph, &numbers, |_, _| {}) {
+                match reference::outputs(&graph, &numbers) {
                     Ok(ids) => (ids.into(), shape, Some(batch)),
                     Err(_) => return unsupported("it moves no texts"),
                 }

@@ -123,7 +123,7 @@ fn remove(graph: &mut Graph, at: usize) {
 mod tests {
     use super::*;
     use crate::graph::{Input, Output};
-    use crate::reference::run;
+    use crate::reference::outputs;
 
     /// Two columns, the first scaled, beside a third; signs of these less thresholds, and the sum of `kept` if it
     /// is more than that.
@@ -172,13 +172,12 @@ mod tests {
         assert_eq!(scales.count(), 0);
         for x in [44.0, 44.0f32.next_down(), 44.0f32.next_up(), 43.9, -7.0] {
             let row = [x, 1.2, -0.5];
-            let [before, after] =
-                [&tree(false), &optimised].map(|g| run(g, &row, |_, _| {}).unwrap());
+            let [before, after] = [&tree(false), &optimised].map(|g| outputs(g, &row).unwrap());
             assert_eq!(before, after, "{x}");
         }
         let kept = tree(true).optimise();
         let row = [44.0, 1.2, -0.5];
-        let [before, after] = [&tree(true), &kept].map(|g| run(g, &row, |_, _| {}).unwrap());
+        let [before, after] = [&tree(true), &kept].map(|g| outputs(g, &row).unwrap());
         assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-5));
     }
 }

@@ -7,8 +7,8 @@ use super::ranges::{self, Bound, Interval, Random};
 use super::rounded::poles;
 use super::trial::{TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
-use crate::graph::Graph;
-use crate::reference::{NONE, Ranges, ShapeError, are_finite, at_a_time, ends, items, joined, run};
+use crate::graph::{Graph, ValueId};
+use crate::reference::{Ends, Lanes, NONE, Ranges, ShapeError, are_finite, ends, items, joined};
 
 /// How many times less the quiet inputs of a trial are than the others. A normalisation makes as much of
 /// the rounding of inputs as their variance is small, down to its epsilon, which is 1e-5 by custom.
@@ -21,9 +21,6 @@ const MADE_UP: RangeInclusive<usize> = 8..=32;
 const MADE_UP_WORK: usize = 8 * TRIAL_WORK;
 /// How many times farther than with samples values may lie from those of made-up inputs.
 const MADE_UP_MARGIN: f64 = 4.0;
-
-/// The most items that are computed at a time where each may have no answer.
-const TOGETHER: usize = 8;
 
 /// The inputs of a model as far as the planner knows them: their ranges, and examples.
 pub(super) struct Inputs {
@@ -195,49 +192,47 @@ pub(super) struct Answered {
 impl Answered {
     /// The items with such an answer among those given.
     fn of(graph: &Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
-        let item = graph.given_len().max(1);
-        let poles = poles(graph);
+        let (poles, lens) = (poles(graph), graph.lens());
+        let nothing = Look {
+            seen: vec![NONE; poles.len()],
+            bad: false,
+        };
+        let mut looks = vec![nothing; items(graph, &x)?];
+        let of_items = |id: ValueId, item, values: &mut [f32]| {
+            let each = values.chunks(lens[id].max(1));
+            let each = each.map(|values| (ends(values), are_finite(values)));
+            (item, each.collect::<Vec<_>>())
+        };
+        let told = |id: ValueId, (item, seen): (usize, Vec<(Ends, bool)>)| {
+            for (look, (ends, finite)) in looks[item..].iter_mut().zip(seen) {
+                look.seen[id] = ends;
+                look.bad |= poles[id] && ends.0 <= 0.0 || !finite;
+            }
+        };
+        let outputs = Lanes::of(graph).run(&x, of_items, told)?;
         let mut answered = Answered {
             x: Vec::new(),
             outputs: Vec::new(),
             seen: vec![NONE; poles.len()],
         };
-        // Of several at once the weights are read once.
-        for some in x.chunks(at_a_time(graph).min(TOGETHER) * item) {
-            let mut looks = vec![Look::default(); some.len() / item];
-            let outputs = run(graph, some, |id, values| {
-                let each = (values.len() / looks.len()).max(1);
-                for (look, values) in looks.iter_mut().zip(values.chunks(each)) {
-                    look.see(values, poles[id]);
-                }
-            })?;
-            let each = (outputs.len() / looks.len()).max(1);
-            let items = some.chunks(item).zip(outputs.chunks(each)).zip(looks);
-            for ((x, output), look) in items.filter(|(_, look)| !look.bad) {
-                answered.x.extend(x);
-                answered.outputs.extend(output);
-                for (all, one) in answered.seen.iter_mut().zip(look.seen) {
-                    *all = joined(*all, one);
-                }
+        let [item, each] = [x.len(), outputs.len()].map(|n| (n / looks.len().max(1)).max(1));
+        let items = x.chunks(item).zip(outputs.chunks(each)).zip(looks);
+        for ((x, output), look) in items.filter(|(_, look)| !look.bad) {
+            answered.x.extend(x);
+            answered.outputs.extend(output);
+            for (all, one) in answered.seen.iter_mut().zip(look.seen) {
+                *all = joined(*all, one);
             }
         }
         Ok(answered)
     }
 }
 
-/// What is seen of the values of an item, one after the other.
-#[derive(Clone, Default)]
+/// What is seen of the values of an item.
+#[derive(Clone)]
 struct Look {
     seen: Ranges,
     bad: bool,
-}
-
-impl Look {
-    fn see(&mut self, values: &[f32], pole: bool) {
-        let ends = ends(values);
-        self.seen.push(ends);
-        self.bad |= pole && ends.0 <= 0.0 || !are_finite(values);
-    }
 }
 
 /// Half of the items are noise, half runs of equal shares of the ranges, to which a model answers more

@@ -3,7 +3,7 @@
 use crate::graph::{Graph, Input, Node, Op, Output, Pool, ValueId};
 
 /// A graph of one input whose last node makes its output.
-pub(super) fn graph(input_shape: &[usize], nodes: Vec<Node>) -> Graph {
+pub(crate) fn graph(input_shape: &[usize], nodes: Vec<Node>) -> Graph {
     let last = nodes.last().map(|n| n.shape.clone()).unwrap_or_default();
     Graph {
         inputs: vec![Input::numbers("x", input_shape)],
@@ -13,7 +13,7 @@ pub(super) fn graph(input_shape: &[usize], nodes: Vec<Node>) -> Graph {
     }
 }
 
-pub(super) fn node(op: Op, inputs: &[ValueId], shape: &[usize]) -> Node {
+pub(crate) fn node(op: Op, inputs: &[ValueId], shape: &[usize]) -> Node {
     Node {
         name: "n".into(),
         op,
@@ -23,7 +23,7 @@ pub(super) fn node(op: Op, inputs: &[ValueId], shape: &[usize]) -> Node {
 }
 
 /// Windows side by side over `channels` of `height` by `width`, without padding.
-pub(super) fn pool(channels: usize, [height, width]: [usize; 2], kernel: [usize; 2]) -> Pool {
+pub(crate) fn pool(channels: usize, [height, width]: [usize; 2], kernel: [usize; 2]) -> Pool {
     Pool {
         channels,
         height,

@@ -121,7 +121,7 @@ impl Search<'_> {
         while let Some(node) = evaluation.next() {
             if !takes_signs(node) {
                 keys.push(Keys::ALL);
-                evaluation.push(evaluation.evaluate());
+                evaluation.advance();
                 continue;
             }
             done += 1;
@@ -146,14 +146,12 @@ impl Search<'_> {
             let right = output(evaluation.clone());
             while let Some(node) = evaluation.next() {
                 let keys = keys[evaluation.done() - 1];
-                let value = match keys.is_all() {
-                    true => evaluation.evaluate(),
-                    false => {
-                        let window = window(keys, self.f);
-                        signs::evaluate(node, evaluation.input(), window, || random.uniform())
-                    }
-                };
-                evaluation.push(value);
+                if keys.is_all() {
+                    evaluation.advance();
+                    continue;
+                }
+                let (x, window) = (evaluation.input(), window(keys, self.f));
+                evaluation.push(signs::evaluate(node, x, window, || random.uniform()));
             }
             let pairs = right
                 .chunks(outputs)
@@ -220,7 +218,7 @@ struct Tried {
 /// What is revealed once all signs to come were exact.
 fn output(mut evaluation: Evaluation) -> Vec<f32> {
     while evaluation.next().is_some() {
-        evaluation.push(evaluation.evaluate());
+        evaluation.advance();
     }
     evaluation.output().to_vec()
 }

@@ -14,7 +14,7 @@ mod end;
 mod error;
 mod functions;
 #[cfg(test)]
-mod graphs;
+pub(crate) mod graphs;
 mod inputs;
 mod inverses;
 mod key_search;

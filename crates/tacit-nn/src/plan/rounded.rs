@@ -7,9 +7,7 @@ use rayon::prelude::*;
 use super::rounding::{FINE, Manner, Rounding, Signs};
 use super::units::{in_units, nearest};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights};
-use crate::reference::{
-    CHUNK, Evaluation, NONE, Ranges, ShapeError, ends, joined, parts, run_with,
-};
+use crate::reference::{Lanes, NONE, Ranges, ShapeError, ends, joined, parts};
 
 /// How a trial is repeated, of small models in all of these ways.
 pub(super) const MANNERS: [Manner; 5] = [
@@ -39,6 +37,7 @@ pub(super) fn rounded_runs(
         rounding,
         means: rounded_means(graph, rounding),
         inverted: inverted(graph),
+        lens: graph.lens(),
     };
     let outputs = manners.par_iter().map(|&manner| model.run(x, manner));
     outputs.collect()
@@ -50,32 +49,21 @@ struct Rounded<'a> {
     rounding: &'a Rounding,
     means: Vec<Vec<f64>>,
     inverted: Vec<bool>,
+    /// The elements that every value of an item has.
+    lens: Vec<usize>,
 }
 
 impl Rounded<'_> {
     fn run(&self, x: &[f32], manner: Manner) -> Result<(Vec<f32>, Ranges), ShapeError> {
-        let mut done = vec![0; self.inverted.len()];
         let mut seen = vec![NONE; self.inverted.len()];
-        let made = |evaluation: &Evaluation| self.made(evaluation);
-        // Of many items at a time the weights are rounded once.
-        let outputs = run_with(self.graph, (x, CHUNK), made, |id, values| {
-            self.round(id, values, done[id], manner);
-            done[id] += values.len();
-            seen[id] = joined(seen[id], ends(values));
-        })?;
-        Ok((outputs, seen))
-    }
-
-    /// The next value of rounded weights.
-    fn made(&self, evaluation: &Evaluation) -> Vec<f32> {
-        let Some(node) = evaluation.next() else {
-            return Vec::new();
+        let changed = |layer, op: &Op| rounded_op(op, layer, self.rounding);
+        let rounded = |id, item, values: &mut [f32]| {
+            self.round(id, values, item * self.lens[id], manner);
+            ends(values)
         };
-        let layer = evaluation.done() - 1;
-        match rounded_op(&node.op, layer, self.rounding) {
-            Some(op) => evaluation.evaluate_as(&op),
-            None => evaluation.evaluate(),
-        }
+        let told = |id: ValueId, ends| seen[id] = joined(seen[id], ends);
+        let outputs = Lanes::with(self.graph, changed).run(x, rounded, told)?;
+        Ok((outputs, seen))
     }
 
     /// Rounds elements of value `id` from place `first` on.
@@ -166,6 +154,9 @@ fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
 
 /// A layer's operation with rounded weights, if it has any.
 fn rounded_op(op: &Op, layer: usize, rounding: &Rounding) -> Option<Op> {
+    if op.weights().iter().all(|weights| weights.is_empty()) {
+        return None;
+    }
     let bits = rounding.weights[layer];
     let id = layer + 1;
     let mut op = op.clone();

@@ -39,26 +39,44 @@ pub(crate) fn parts_of_items(
     });
 }
 
-/// `f` of every element, each of which takes `work` additions.
-pub(super) fn each(x: &[f32], work: usize, f: impl Fn(f32) -> f32 + Sync) -> Vec<f32> {
-    let mut out = vec![0.0; x.len()];
-    parts(&mut out, work, |start, out| {
-        for (to, &v) in out.iter_mut().zip(&x[start..]) {
-            *to = f(v);
-        }
-    });
-    out
+/// Makes `f` of every element, each of which takes `work` additions.
+pub(super) fn each(values: &mut [f32], work: usize, f: impl Fn(f32) -> f32 + Copy + Sync) {
+    parts(values, work, |_, values| run(Each(values, f)));
 }
 
-/// `f` of every pair of elements.
-pub(super) fn both(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32 + Sync) -> Vec<f32> {
-    let mut out = vec![0.0; x.len().min(y.len())];
-    parts(&mut out, 1, |start, out| {
-        for (to, (&a, &b)) in out.iter_mut().zip(x[start..].iter().zip(&y[start..])) {
-            *to = f(a, b);
+struct Each<'a, F>(&'a mut [f32], F);
+
+impl<F: Fn(f32) -> f32> Loop for Each<'_, F> {
+    type Made = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Each(values, f) = self;
+        for v in values {
+            *v = f(*v);
         }
+    }
+}
+
+/// Makes `f` of every element and the one of `others` in its place.
+pub(super) fn both(values: &mut [f32], others: &[f32], f: impl Fn(f32, f32) -> f32 + Copy + Sync) {
+    parts(values, 1, |start, values| {
+        run(Both(values, &others[start..], f))
     });
-    out
+}
+
+struct Both<'a, F>(&'a mut [f32], &'a [f32], F);
+
+impl<F: Fn(f32, f32) -> f32> Loop for Both<'_, F> {
+    type Made = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Both(values, others, f) = self;
+        for (v, &other) in values.iter_mut().zip(others) {
+            *v = f(*v, other);
+        }
+    }
 }
 
 /// The smallest and the largest of some numbers.

@@ -3,145 +3,216 @@
 use rayon::prelude::*;
 
 use super::gemm;
-use crate::graph::{Conv, Linear, Matrices};
+use super::slide::slide;
+use crate::graph::{Conv, ConvGeometry, Linear, Matrices};
 
 /// Rows times fixed weights.
-pub(super) fn multiply(linear: &Linear, x: &[f32]) -> Vec<f32> {
+pub(super) fn multiply(linear: &Linear, x: &[f32], threads: usize, out: &mut [f32]) {
     let Linear {
         k, n, weight, bias, ..
     } = linear;
-    let mut out = vec![0.0; x.len() / k * n];
     // Each thread takes some rows, so that it reads the weights once for all of them.
-    let rows = (x.len() / k).div_ceil(rayon::current_num_threads()).max(1);
+    let rows = (x.len() / k).div_ceil(threads).max(1);
     out.par_chunks_mut(rows * n)
         .zip(x.par_chunks(rows * k))
         .for_each(|(out, x)| {
-            if !bias.is_empty() {
-                out.chunks_mut(*n).for_each(|row| row.copy_from_slice(bias));
+            match bias.is_empty() {
+                true => out.fill(0.0),
+                false => out.chunks_mut(*n).for_each(|row| row.copy_from_slice(bias)),
             }
             gemm(out, x, weight, [*k, *n]);
         });
-    out
 }
 
 /// The products of matrices of `x` and `y`, pair by pair.
-pub(super) fn products(matrices: &Matrices, x: &[f32], y: &[f32]) -> Vec<f32> {
+pub(super) fn products(matrices: &Matrices, [x, y]: [&[f32]; 2], out: &mut [f32]) {
     let &Matrices { m, k, n, .. } = matrices;
-    let mut out = vec![0.0; x.len() / k * n];
+    out.fill(0.0);
     out.par_chunks_mut(m * n)
         .zip(x.par_chunks(m * k).zip(y.par_chunks(k * n)))
         .for_each(|(out, (x, y))| gemm(out, x, y, [k, n]));
-    out
 }
 
 /// A convolution of all items.
-pub(super) fn convolve(conv: &Conv, x: &[f32]) -> Vec<f32> {
+pub(super) fn convolve(conv: &Conv, x: &[f32], threads: usize, out: &mut [f32]) {
     let g = &conv.geometry;
     let [from, to] = [g.in_len(), g.out_len()];
     let plane = g.out()[0] * g.out()[1];
-    let mut out = vec![0.0; x.len() / from * to];
     if g.filters == g.groups {
-        let maps = out.par_chunks_mut(plane).enumerate();
-        maps.for_each(|(at, map)| {
-            let (item, filter) = (at / g.filters, at % g.filters);
-            slide(conv, &x[item * from..][..from], filter, map);
-        });
-        return out;
+        return slide(conv, x, out);
     }
     // Small maps are joined side by side, so that the product has wide rows.
     let together = (128 / plane).max(1);
     out.par_chunks_mut(together * to)
         .zip(x.par_chunks(together * from))
-        .for_each(|(out, x)| (0..g.groups).for_each(|group| filtered(conv, x, group, out)));
-    out
+        .for_each(|(out, x)| {
+            (0..g.groups).for_each(|group| filtered(conv, x, group, threads, out))
+        });
 }
 
-/// The map of the one filter of a group, which is too few for a product of matrices.
-fn slide(conv: &Conv, x: &[f32], filter: usize, map: &mut [f32]) {
-    let g = &conv.geometry;
-    let ([_, ow], [kh, kw], taps) = (g.out(), g.kernel, g.taps());
-    map.fill(conv.bias.get(filter).copied().unwrap_or(0.0));
-    for (tap, &w) in conv.weight[filter * taps..][..taps].iter().enumerate() {
-        let channel = tap / (kh * kw) + filter * g.channels / g.groups;
-        let down = tap / kw % kh * g.dilation[0];
-        let right = tap % kw * g.dilation[1];
-        // The columns that do not meet the padding.
-        let first = g.pad[1].saturating_sub(right).div_ceil(g.stride[1]);
-        let reach = (g.width + g.pad[1]).saturating_sub(right);
-        let columns = first..reach.div_ceil(g.stride[1]).min(ow);
-        if columns.is_empty() {
-            continue;
-        }
-        let start = first * g.stride[1] + right - g.pad[1];
-        for (o, row) in map.chunks_mut(ow).enumerate() {
-            let y = (o * g.stride[0] + down).checked_sub(g.pad[0]);
-            let Some(y) = y.filter(|&y| y < g.height) else {
-                continue;
-            };
-            let x = &x[(channel * g.height + y) * g.width..][start..g.width];
-            let row = &mut row[columns.clone()];
-            match g.stride[1] {
-                1 => row.iter_mut().zip(x).for_each(|(to, v)| *to += w * v),
-                by => (row.iter_mut().zip(x.iter().step_by(by))).for_each(|(to, v)| *to += w * v),
-            }
-        }
-    }
+/// The columns of the output for which the tap of this column of a filter does not meet the padding.
+fn columns(g: &ConvGeometry, tap: usize) -> std::ops::Range<usize> {
+    let right = tap * g.dilation[1];
+    let first = g.pad[1].saturating_sub(right).div_ceil(g.stride[1]);
+    let reach = (g.width + g.pad[1]).saturating_sub(right);
+    first..reach.div_ceil(g.stride[1]).min(g.out()[1]).max(first)
 }
 
-/// The maps of a group's filters, as a product of matrices; of few items several threads take some filters
-/// each.
-fn filtered(conv: &Conv, x: &[f32], group: usize, out: &mut [f32]) {
+/// The row of the input under the tap of this row of a filter, for row `o` of the output; none in the padding.
+fn row_under(g: &ConvGeometry, o: usize, tap: usize) -> Option<usize> {
+    let y = (o * g.stride[0] + tap * g.dilation[0]).checked_sub(g.pad[0]);
+    y.filter(|&y| y < g.height)
+}
+
+/// The maps of a group's filters, as a product of matrices; several threads take some filters each.
+fn filtered(conv: &Conv, x: &[f32], group: usize, threads: usize, out: &mut [f32]) {
     let g = &conv.geometry;
     let (items, taps) = (x.len() / g.in_len(), g.taps());
     let plane = g.out()[0] * g.out()[1];
     let per_group = g.filters / g.groups;
-    let columns = unfold(conv, x, group, items);
+    let unfolded;
+    let columns = match is_by_pixel(g) && items == 1 {
+        true => &x[group * taps * plane..][..taps * plane],
+        false => {
+            unfolded = unfold(conv, x, group, items);
+            &unfolded
+        }
+    };
+    let first = group * per_group;
+    let bias = |filter: usize| conv.bias.get(first + filter).copied().unwrap_or(0.0);
+    let weight = &conv.weight[first * taps..][..per_group * taps];
+    let filters = per_group.div_ceil(threads);
+    let product = |maps: &mut [f32]| {
+        maps.par_chunks_mut(filters * items * plane)
+            .zip(weight.par_chunks(filters * taps))
+            .for_each(|(maps, weight)| gemm(maps, weight, columns, [taps, items * plane]));
+    };
+    if items == 1 {
+        let maps = &mut out[first * plane..][..per_group * plane];
+        let each = maps.chunks_mut(plane).enumerate();
+        each.for_each(|(filter, map)| map.fill(bias(filter)));
+        return product(maps);
+    }
     let mut maps = vec![0.0; per_group * items * plane];
-    let filters = per_group.div_ceil(rayon::current_num_threads());
-    let weight = &conv.weight[group * per_group * taps..][..per_group * taps];
-    maps.par_chunks_mut(filters * items * plane)
-        .zip(weight.par_chunks(filters * taps))
-        .for_each(|(maps, weight)| gemm(maps, weight, &columns, [taps, items * plane]));
-    for f in 0..per_group {
-        let filter = group * per_group + f;
-        let bias = conv.bias.get(filter).copied().unwrap_or(0.0);
+    product(&mut maps);
+    for filter in 0..per_group {
         for item in 0..items {
-            let map = &maps[(f * items + item) * plane..][..plane];
-            let to = &mut out[item * g.out_len() + filter * plane..][..plane];
+            let map = &maps[(filter * items + item) * plane..][..plane];
+            let to = &mut out[item * g.out_len() + (first + filter) * plane..][..plane];
+            let bias = bias(filter);
             to.iter_mut().zip(map).for_each(|(to, v)| *to = v + bias);
         }
     }
+}
+
+/// Whether every output position is made of the input's numbers at that position.
+fn is_by_pixel(g: &ConvGeometry) -> bool {
+    g.kernel == [1, 1] && g.stride == [1, 1] && g.pad == [0; 4]
 }
 
 /// The matrix of one row per tap of a filter and one column per output position of each item.
 fn unfold(conv: &Conv, x: &[f32], group: usize, items: usize) -> Vec<f32> {
     let g = &conv.geometry;
     let ([oh, ow], [kh, kw]) = (g.out(), g.kernel);
-    let mut columns = vec![0.0; g.taps() * items * oh * ow];
-    for tap in 0..g.taps() {
-        let (channel, ky, kx) = (
-            tap / (kh * kw) + group * g.channels / g.groups,
-            tap / kw % kh,
-            tap % kw,
-        );
-        for item in 0..items {
-            let map = &x[item * g.in_len() + channel * g.height * g.width..][..g.height * g.width];
-            let row = &mut columns[(tap * items + item) * oh * ow..][..oh * ow];
-            for o in 0..oh {
-                let Some(y) = (o * g.stride[0] + ky * g.dilation[0])
-                    .checked_sub(g.pad[0])
-                    .filter(|&y| y < g.height)
-                else {
-                    continue;
+    let mut unfolded = vec![0.0; g.taps() * items * oh * ow];
+    let maps = unfolded.par_chunks_mut(oh * ow).enumerate();
+    maps.for_each(|(at, map)| {
+        let (tap, item) = (at / items, at % items);
+        let channel = tap / (kh * kw) + group * g.channels / g.groups;
+        let from = &x[item * g.in_len() + channel * g.height * g.width..];
+        let columns = columns(g, tap % kw);
+        if columns.is_empty() {
+            return;
+        }
+        let start = columns.start * g.stride[1] + tap % kw * g.dilation[1] - g.pad[1];
+        for (o, row) in map.chunks_mut(ow).enumerate() {
+            let Some(y) = row_under(g, o, tap / kw % kh) else {
+                continue;
+            };
+            let from = &from[y * g.width..][start..g.width];
+            let row = &mut row[columns.clone()];
+            match g.stride[1] {
+                1 => row.copy_from_slice(&from[..row.len()]),
+                by => (row.iter_mut().zip(from.iter().step_by(by))).for_each(|(to, v)| *to = *v),
+            }
+        }
+    });
+    unfolded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i * 37) % 101) as f32 - 50.0).collect()
+    }
+
+    /// Output element `e` of an item by the definition.
+    fn defined(conv: &Conv, x: &[f32], e: usize) -> f32 {
+        let g = &conv.geometry;
+        let ([oh, ow], [kh, kw], taps) = (g.out(), g.kernel, g.taps());
+        let (filter, row, column) = (e / (oh * ow), e / ow % oh, e % ow);
+        let group = filter / (g.filters / g.groups);
+        let of_tap = |tap: usize| {
+            let channel = group * (g.channels / g.groups) + tap / (kh * kw);
+            let y = row * g.stride[0] + tap / kw % kh * g.dilation[0];
+            let x_at = column * g.stride[1] + tap % kw * g.dilation[1];
+            let y = y.checked_sub(g.pad[0]).filter(|&y| y < g.height)?;
+            let x_at = x_at.checked_sub(g.pad[1]).filter(|&x| x < g.width)?;
+            Some(conv.weight[filter * taps + tap] * x[(channel * g.height + y) * g.width + x_at])
+        };
+        let sum: f32 = (0..taps).filter_map(of_tap).sum();
+        conv.bias.get(filter).copied().unwrap_or(0.0) + sum
+    }
+
+    /// Kernels, strides, paddings and dilations, groups of one filter and of several, by one thread and by more.
+    #[test]
+    fn convolutions_are_what_they_are_defined_to_be() {
+        let mut tried = 0;
+        for (kernel, stride, pad, dilation) in [
+            ([1, 1], [1, 1], [0; 4], [1, 1]),
+            ([1, 1], [2, 3], [0; 4], [1, 1]),
+            ([3, 3], [1, 1], [1; 4], [1, 1]),
+            ([3, 3], [2, 2], [1; 4], [1, 1]),
+            ([2, 3], [3, 2], [0, 1, 2, 3], [2, 1]),
+            ([3, 2], [1, 4], [2, 0, 0, 5], [1, 3]),
+            ([1, 5], [1, 2], [0, 7, 0, 6], [1, 2]),
+            ([7, 7], [1, 1], [3; 4], [1, 1]),
+            ([1, 1], [3, 3], [4, 5, 3, 2], [1, 1]),
+        ] {
+            for (channels, filters, groups) in
+                [(4, 4, 4), (6, 3, 3), (1, 5, 1), (4, 6, 2), (3, 9, 3)]
+            {
+                let geometry = ConvGeometry {
+                    channels,
+                    height: 7,
+                    width: 9,
+                    filters,
+                    kernel,
+                    stride,
+                    pad,
+                    dilation,
+                    groups,
                 };
-                for (p, to) in row[o * ow..][..ow].iter_mut().enumerate() {
-                    let position = (p * g.stride[1] + kx * g.dilation[1]).checked_sub(g.pad[1]);
-                    if let Some(x) = position.filter(|&x| x < g.width) {
-                        *to = map[y * g.width + x];
-                    }
+                let bias = if tried % 2 == 0 { filters } else { 0 };
+                let conv = Conv {
+                    weight: numbers(filters * geometry.taps()).into(),
+                    bias: numbers(bias).into(),
+                    geometry,
+                };
+                let (from, to) = (conv.geometry.in_len(), conv.geometry.out_len());
+                let x = numbers(3 * from);
+                let right =
+                    (0..3 * to).map(|e| defined(&conv, &x[e / to * from..][..from], e % to));
+                let right: Vec<f32> = right.collect();
+                for threads in [1, 3] {
+                    let mut out = vec![f32::NAN; 3 * to];
+                    convolve(&conv, &x, threads, &mut out);
+                    assert_eq!(out, right, "{:?}", conv.geometry);
                 }
+                tried += 1;
             }
         }
     }
-    columns
 }

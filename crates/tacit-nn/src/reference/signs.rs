@@ -1,7 +1,7 @@
 //! Nodes whose signs are taken from a window of bits, as the machine's key bits promise at their
 //! worst.
 
-use super::node::taps;
+use super::windows::taps;
 use crate::graph::{Node, Op, Whole};
 
 /// Where a sign is right, in the units of the model's values.
