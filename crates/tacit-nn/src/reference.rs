@@ -61,6 +61,13 @@ pub fn run<T: Send>(
     Lanes::of(graph).run(x, |id, _, values| look(id, values), told)
 }
 
+/// Adds what others show of the range of every value.
+pub(crate) fn join(ranges: &mut Ranges, others: &Ranges) {
+    for (range, others) in ranges.iter_mut().zip(others) {
+        *range = joined(*range, *others);
+    }
+}
+
 /// The index of the first of the largest numbers.
 pub fn largest(item: &[f32]) -> usize {
     let mut best = 0;

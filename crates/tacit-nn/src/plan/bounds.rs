@@ -5,10 +5,12 @@ use std::ops::RangeInclusive;
 use super::inputs::{self, Row};
 use super::ranges::{self, Bound, Interval, Random};
 use super::rounded::poles;
-use super::trial::{TRIAL_WORK, affordable};
+use super::trial::{TRIAL_ITEMS, TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
-use crate::reference::{Ends, Lanes, NONE, Ranges, ShapeError, are_finite, ends, items, joined};
+use crate::reference::{
+    self, Ends, Lanes, NONE, Ranges, ShapeError, are_finite, ends, items, join,
+};
 
 /// How many times less the quiet inputs of a trial are than the others. A normalisation makes as much of
 /// the rounding of inputs as their variance is small, down to its epsilon, which is 1e-5 by custom.
@@ -17,8 +19,10 @@ const QUIET: [f32; 3] = [16.0, 64.0, 1024.0];
 const VARIED: usize = 6;
 /// The fewest and the most items that are made up, and the multiply-adds that their answers may cost. The sizes of a
 /// value's elements are known from few items of a model so large that it has many elements.
-const MADE_UP: RangeInclusive<usize> = 8..=32;
+const MADE_UP: RangeInclusive<usize> = 4..=32;
 const MADE_UP_WORK: usize = 8 * TRIAL_WORK;
+/// The fewest and the most items of a second look at a plan.
+const OTHERS: RangeInclusive<usize> = 2..=64;
 /// How many times farther than with samples values may lie from those of made-up inputs.
 const MADE_UP_MARGIN: f64 = 4.0;
 
@@ -29,14 +33,16 @@ pub(super) struct Inputs {
     /// The largest magnitude of every number of an item; the numbers of one input have that of the input.
     pub ends: Vec<f64>,
     /// The samples, or made-up inputs, one item after the other.
-    pub typical: Vec<f32>,
+    typical: Vec<f32>,
+    /// Those of them that plans are tried on.
+    tried: Answered,
+    /// The range of every value with all of them.
+    typical_seen: Ranges,
     /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
     /// and far.
-    pub unlike: Vec<f32>,
-    /// The range of every value with these.
-    unlike_seen: Vec<Interval>,
+    unlike: Answered,
     /// Whether samples were given that show something.
-    pub sampled: bool,
+    sampled: bool,
 }
 
 impl Inputs {
@@ -51,13 +57,18 @@ impl Inputs {
         let few = affordable(graph, MADE_UP_WORK, MADE_UP);
         let unsampled = || row.given(&made_up(&row.ends, few));
         let typical = samples.map_or_else(unsampled, <[f32]>::to_vec);
+        let half = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
+        let [tried, rest] = parted(&typical, row.ends.len(), half);
+        let tried = Answered::of(graph, tried)?;
+        let mut typical_seen = reference::ranges(graph, &rest)?.1;
+        tried.show(&mut typical_seen);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
         let some = spread(&typical, row.ends.len(), varied);
-        let unlike = row.given(&unlike(&row.free(&some), &row.ends));
-        let unlike = Answered::of(graph, unlike)?;
+        let unlike = row.given(&unlike(&row.free(&some), &row.ends, samples.is_some()));
         Ok(Inputs {
-            unlike: unlike.x,
-            unlike_seen: ranges::without_end(unlike.seen),
+            unlike: Answered::of(graph, unlike)?.finite(),
+            tried,
+            typical_seen,
             typical,
             ranges,
             ends,
@@ -69,9 +80,11 @@ impl Inputs {
     /// for all that the others show, but for no more than the worst case. The second provides for the
     /// worst case. The third provides for what the typical inputs show alone. Made-up inputs are no
     /// substitute for real ones and leave more room.
-    pub(super) fn bounds(&self, graph: &Graph, margin: f64) -> Result<[Vec<Bound>; 3], PlanError> {
-        let typical = ranges::observed(graph, &self.typical)?;
-        let none = ranges::observed(graph, &[])?;
+    pub(super) fn bounds(&self, graph: &Graph, margin: f64) -> [Vec<Bound>; 3] {
+        let typical = ranges::without_end(self.typical_seen.clone());
+        let mut unlike = vec![NONE; typical.len()];
+        let none = ranges::without_end(unlike.clone());
+        self.unlike.show(&mut unlike);
         let worst = ranges::worst_case(graph, &self.ends);
         let margin = match self.sampled {
             true => margin,
@@ -92,17 +105,15 @@ impl Inputs {
             };
             bounds
         };
-        let (observed, alone) = (seen(&self.unlike_seen), seen(&none));
+        let (observed, alone) = (seen(&ranges::without_end(unlike)), seen(&none));
         let worst = worst.into_iter().map(Bound::worst).collect();
-        Ok([observed, worst, alone])
+        [observed, worst, alone]
     }
 
-    /// About `items` inputs, half of them typical.
-    pub(super) fn trial(&self, item: usize, items: usize) -> Vec<f32> {
-        let half = items.div_ceil(2);
-        let mut x = spread(&self.typical, item, half);
-        x.extend(spread(&self.unlike, item, half));
-        x
+    /// The inputs that plans are chosen by, half of them typical.
+    pub(super) fn trial(&self, graph: &Graph) -> Answered {
+        let half = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
+        self.tried.clone().and(self.unlike.some(half))
     }
 
     /// At most `items` of the typical inputs, from everywhere among them.
@@ -110,19 +121,16 @@ impl Inputs {
         spread(&self.typical, item, items)
     }
 
-    /// How many of the first of so many inputs are samples.
-    pub(super) fn samples(&self, item: usize, items: usize) -> usize {
-        match self.sampled {
-            true => items.div_ceil(2).min(self.typical.len() / item.max(1)),
-            false => 0,
-        }
+    /// How many of the inputs that plans are chosen by are samples: the first of them.
+    pub(super) fn samples(&self) -> usize {
+        if self.sampled { self.tried.items() } else { 0 }
     }
 
-    /// Items for a second look, as many others: all over the range, and typical ones of all sizes.
-    pub(super) fn others(&self, graph: &Graph, items: usize) -> Result<Answered, PlanError> {
+    /// Items for a second look, half of them all over the range, the others typical ones of all sizes.
+    pub(super) fn others(&self, graph: &Graph) -> Result<Answered, PlanError> {
         let row = Row::new(graph, &self.ends);
         let item = row.ends.len();
-        let half = items.div_ceil(2);
+        let half = affordable(graph, TRIAL_WORK, OTHERS).div_ceil(2);
         let mut random = Random(0xd1b5_4a32_d192_ed03);
         let mut others = made_up(&row.ends, half);
         for some in row
@@ -132,23 +140,37 @@ impl Inputs {
             let size = (-10.0 * random.uniform()).exp2() as f32;
             others.extend(some.iter().map(|v| v * size));
         }
-        Ok(Answered::of(graph, row.given(&others))?)
+        Ok(Answered::of(graph, row.given(&others))?.finite())
     }
+}
+
+/// The places of at most `n` items of `all`, from everywhere among them.
+fn places(all: usize, n: usize) -> impl Iterator<Item = usize> {
+    let n = n.min(all);
+    (0..n).map(move |i| i * all / n)
 }
 
 /// At most `n` items of `x`, from everywhere among them.
 fn spread(x: &[f32], item: usize, n: usize) -> Vec<f32> {
     let items: Vec<&[f32]> = x.chunks(item.max(1)).collect();
-    let n = n.min(items.len());
-    (0..n)
-        .flat_map(|i| items[i * items.len() / n])
-        .copied()
-        .collect()
+    let some = places(items.len(), n).flat_map(|at| items[at]);
+    some.copied().collect()
 }
 
-/// Zeros, both ends of the ranges, and these in turn; and of every item its mirror image, its far and its
-/// quiet likenesses.
-fn unlike(some: &[f32], ends: &[f64]) -> Vec<f32> {
+/// The items that [`spread`] takes, and the rest.
+fn parted(x: &[f32], item: usize, n: usize) -> [Vec<f32>; 2] {
+    let mut taken = places(x.len() / item.max(1), n).peekable();
+    let mut parts = [Vec::new(), Vec::new()];
+    for (at, item) in x.chunks(item.max(1)).enumerate() {
+        let is_taken = taken.next_if_eq(&at).is_some();
+        parts[usize::from(!is_taken)].extend_from_slice(item);
+    }
+    parts
+}
+
+/// Zeros, both ends of the ranges, and these in turn; and of every item its quiet likenesses, and of every sample its
+/// mirror image and its far one: made-up items fill the range as they are.
+fn unlike(some: &[f32], ends: &[f64], are_samples: bool) -> Vec<f32> {
     let within: Vec<f32> = ends.iter().map(|&end| largest_within(end)).collect();
     let signed = |sign: fn(usize) -> f32| {
         let one = move |(at, end): (usize, &f32)| sign(at) * end;
@@ -162,8 +184,10 @@ fn unlike(some: &[f32], ends: &[f64]) -> Vec<f32> {
         let largest = item.iter().zip(ends).map(share).fold(0.0, f64::max);
         let far = if largest > 0.0 { 1.0 / largest } else { 1.0 };
         let far = |(v, end): (&f32, &f32)| ((f64::from(*v) * far) as f32).clamp(-end, *end);
-        x.extend(item.iter().map(|v| -v));
-        x.extend(item.iter().zip(&within).map(far));
+        if are_samples {
+            x.extend(item.iter().map(|v| -v));
+            x.extend(item.iter().zip(&within).map(far));
+        }
         for factor in QUIET {
             x.extend(item.iter().map(|v| v / factor));
         }
@@ -180,17 +204,26 @@ fn largest_within(range: f64) -> f32 {
     }
 }
 
-/// Items of which the model has a finite answer, without the inverse of a number that is not positive.
+/// Items, and what a model makes of them.
+#[derive(Clone, Default)]
 pub(super) struct Answered {
     pub x: Vec<f32>,
     /// The model's answers for the items.
     pub outputs: Vec<f32>,
+    looks: Vec<Look>,
+}
+
+/// What is seen of the values of an item.
+#[derive(Clone)]
+struct Look {
     /// The range of every value.
-    pub seen: Ranges,
+    seen: Ranges,
+    /// Whether a value is not finite, or the inverse is taken of one that is not positive.
+    bad: bool,
 }
 
 impl Answered {
-    /// The items with such an answer among those given.
+    /// The model's answers for the items `x`.
     fn of(graph: &Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
         let (poles, lens) = (poles(graph), graph.lens());
         let nothing = Look {
@@ -210,29 +243,49 @@ impl Answered {
             }
         };
         let outputs = Lanes::of(graph).run(&x, of_items, told)?;
-        let mut answered = Answered {
-            x: Vec::new(),
-            outputs: Vec::new(),
-            seen: vec![NONE; poles.len()],
-        };
-        let [item, each] = [x.len(), outputs.len()].map(|n| (n / looks.len().max(1)).max(1));
-        let items = x.chunks(item).zip(outputs.chunks(each)).zip(looks);
-        for ((x, output), look) in items.filter(|(_, look)| !look.bad) {
-            answered.x.extend(x);
-            answered.outputs.extend(output);
-            for (all, one) in answered.seen.iter_mut().zip(look.seen) {
-                *all = joined(*all, one);
-            }
-        }
-        Ok(answered)
+        Ok(Answered { x, outputs, looks })
     }
-}
 
-/// What is seen of the values of an item.
-#[derive(Clone)]
-struct Look {
-    seen: Ranges,
-    bad: bool,
+    pub(super) fn items(&self) -> usize {
+        self.looks.len()
+    }
+
+    /// Adds what the items show of the range of every value.
+    pub(super) fn show(&self, ranges: &mut Ranges) {
+        self.looks.iter().for_each(|look| join(ranges, &look.seen));
+    }
+
+    /// The items with a finite answer, without the inverse of a number that is not positive.
+    fn finite(self) -> Self {
+        let finite = (0..self.items()).filter(|&at| !self.looks[at].bad);
+        self.at(finite)
+    }
+
+    /// At most `n` of the items, from everywhere among them.
+    fn some(&self, n: usize) -> Self {
+        self.at(places(self.items(), n))
+    }
+
+    fn at(&self, places: impl Iterator<Item = usize>) -> Self {
+        let of = |values: &[f32], at: usize| {
+            let each = values.len() / self.items();
+            values[at * each..][..each].to_vec()
+        };
+        let alone = places.map(|at| Answered {
+            x: of(&self.x, at),
+            outputs: of(&self.outputs, at),
+            looks: vec![self.looks[at].clone()],
+        });
+        alone.fold(Answered::default(), Answered::and)
+    }
+
+    /// These items, and then others.
+    pub(super) fn and(mut self, others: Self) -> Self {
+        self.x.extend(others.x);
+        self.outputs.extend(others.outputs);
+        self.looks.extend(others.looks);
+        self
+    }
 }
 
 /// Half of the items are noise, half runs of equal shares of the ranges, to which a model answers more
@@ -272,14 +325,16 @@ mod tests {
     /// likenesses.
     #[test]
     fn unlike_inputs_stay_in_range() {
-        let x = unlike(&[1.0, -2.0, 0.0, 0.0], &[4.0; 2]);
+        let x = unlike(&[1.0, -2.0, 0.0, 0.0], &[4.0; 2], true);
         let mut expected = vec![0.0, 0.0, 4.0, 4.0, -4.0, -4.0, 4.0, -4.0];
         expected.extend([-1.0, 2.0, 2.0, -4.0]);
         expected.extend(QUIET.map(|factor| [1.0 / factor, -2.0 / factor]).concat());
         assert_eq!(x[..18], expected);
         assert_eq!(x[18..], [0.0; 10]);
-        let x = unlike(&[0.07], &[0.1]);
+        let x = unlike(&[0.07], &[0.1], true);
         assert!(x.iter().all(|v| f64::from(v.abs()) <= 0.1));
+        let of_made_up = unlike(&[1.0, -2.0], &[4.0; 2], false);
+        assert_eq!(of_made_up, [&expected[..8], &expected[12..]].concat());
     }
 
     /// Of values so large that items are computed one by one, each item has what is seen of it alone.
@@ -301,10 +356,12 @@ mod tests {
                 node(function.clone(), &[1], &[elements]),
             ];
             let answered = Answered::of(&graph(&[1], nodes), vec![2.0, -1.0, 0.5, 0.0, 4.0]);
-            let answered = answered.expect("a batch of items of one number");
+            let answered = answered.expect("a batch of items of one number").finite();
             assert_eq!(answered.x, [2.0, 0.5, 4.0]);
             assert_eq!(answered.outputs.len(), 3 * elements);
-            assert_eq!(answered.seen, [(0.5, 4.0), (0.5, 4.0), (0.25, 2.0)]);
+            let mut seen = vec![NONE; 3];
+            answered.show(&mut seen);
+            assert_eq!(seen, [(0.5, 4.0), (0.5, 4.0), (0.25, 2.0)]);
         }
     }
 }

@@ -92,7 +92,7 @@ pub(super) struct Choice<'a> {
 impl<'a> Choice<'a> {
     pub(super) fn new(graph: &'a Graph, options: &'a PlanOptions) -> Result<Self, PlanError> {
         let inputs = Inputs::new(graph, options)?;
-        let [observed, worst, typical] = inputs.bounds(graph, options.margin)?;
+        let [observed, worst, typical] = inputs.bounds(graph, options.margin);
         let widened: Rc<[Bound]> = observed
             .iter()
             .map(|bound| bound.up_to_worst(NEAR))

@@ -329,7 +329,8 @@ mod tests {
             ];
             let graph = graph(&[n], nodes);
             let x: Vec<f32> = (0..n).map(|i| [4.0, -4.0][i % 2]).collect();
-            let reached = super::super::ranges::observed(&graph, &x).unwrap()[5].1;
+            let (_, seen) = crate::reference::ranges(&graph, &x).unwrap();
+            let reached = f64::from(seen[5].1);
             (reached, worst_case(&graph, &vec![4.0; n])[5].1)
         };
         let halves = pool(1, [1, 4], [1, 2]);

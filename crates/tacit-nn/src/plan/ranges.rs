@@ -2,7 +2,7 @@
 
 use super::{construction, row};
 use crate::graph::{Affine, FILL, Function, Graph, Node, Op, len};
-use crate::reference::{Ranges, ShapeError, ranges};
+use crate::reference::Ranges;
 
 /// What the planner assumes of the size of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -270,12 +270,6 @@ fn scaled(affine: &Affine, x: Interval, elements: usize) -> Interval {
         .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
 }
 
-/// What each value was over a batch.
-pub(super) fn observed(graph: &Graph, x: &[f32]) -> Result<Vec<Interval>, ShapeError> {
-    let (_, seen) = ranges(graph, x)?;
-    Ok(without_end(seen))
-}
-
 /// Ranges as intervals that arithmetic can take.
 pub(super) fn without_end(seen: Ranges) -> Vec<Interval> {
     let wide = |(low, high): (f32, f32)| {
@@ -303,6 +297,7 @@ mod tests {
     use super::super::graphs::{graph, node, pool};
     use super::*;
     use crate::graph::{Conv, ConvGeometry, Pool};
+    use crate::reference;
 
     /// Every layer reads the one before.
     fn chain(ops: Vec<(Op, Vec<usize>)>) -> Graph {
@@ -370,8 +365,9 @@ mod tests {
         for corner in 0..16 {
             let sign = |i: i32| if corner >> i & 1 == 1 { 1.5 } else { -1.5 };
             let x: Vec<f32> = (0..4).map(sign).collect();
-            for (largest, (low, high)) in largest.iter_mut().zip(observed(graph, &x).unwrap()) {
-                *largest = largest.max(magnitude((low, high)));
+            let (_, seen) = reference::ranges(graph, &x).expect("a fitting input");
+            for (largest, seen) in largest.iter_mut().zip(without_end(seen)) {
+                *largest = largest.max(magnitude(seen));
             }
         }
         for (id, (&seen, &bound)) in largest.iter().zip(&worst).enumerate() {

@@ -25,13 +25,16 @@ pub(super) fn manners(rounding: &Rounding, repeats: usize) -> Vec<Manner> {
     all.skip(first).take(repeats).collect()
 }
 
-/// The outputs of inputs `x` as rounded, and the range of every value on the way, in each of these manners.
+/// The outputs of some inputs as rounded, and the range of every value on the way.
+pub(super) type Run = (Vec<f32>, Ranges);
+
+/// What inputs `x`, the first of which has this number among others, make in each of these manners.
 pub(super) fn rounded_runs(
     graph: &Graph,
     rounding: &Rounding,
-    x: &[f32],
+    (x, first): (&[f32], usize),
     manners: &[Manner],
-) -> Result<Vec<(Vec<f32>, Ranges)>, ShapeError> {
+) -> Result<Vec<Run>, ShapeError> {
     let model = Rounded {
         graph,
         rounding,
@@ -39,8 +42,10 @@ pub(super) fn rounded_runs(
         inverted: inverted(graph),
         lens: graph.lens(),
     };
-    let outputs = manners.par_iter().map(|&manner| model.run(x, manner));
-    outputs.collect()
+    let runs = manners
+        .par_iter()
+        .map(|&manner| model.run(x, first, manner));
+    runs.collect()
 }
 
 /// A model with what its rounding needs to know of it.
@@ -54,11 +59,11 @@ struct Rounded<'a> {
 }
 
 impl Rounded<'_> {
-    fn run(&self, x: &[f32], manner: Manner) -> Result<(Vec<f32>, Ranges), ShapeError> {
+    fn run(&self, x: &[f32], first: usize, manner: Manner) -> Result<Run, ShapeError> {
         let mut seen = vec![NONE; self.inverted.len()];
         let changed = |layer, op: &Op| rounded_op(op, layer, self.rounding);
         let rounded = |id, item, values: &mut [f32]| {
-            self.round(id, values, item * self.lens[id], manner);
+            self.round(id, values, (first + item) * self.lens[id], manner);
             ends(values)
         };
         let told = |id: ValueId, ends| seen[id] = joined(seen[id], ends);

@@ -4,27 +4,28 @@ mod columns;
 mod labels;
 mod shown;
 
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 use columns::Column;
 pub(super) use labels::Changed;
+use shown::{InManner, Sight, runs, shares};
 pub(super) use shown::{Shown, Tried};
-use shown::{Sight, shares};
 
 use super::PlanError;
-use super::bounds::Inputs;
-use super::ranges::{Interval, hull, without_end};
-use super::rounded::MANNERS;
+use super::bounds::{Answered, Inputs};
+use super::ranges::{Interval, without_end};
+use super::rounded::{MANNERS, manners};
 use super::rounding::Rounding;
 use super::spread::Spread;
 use crate::graph::{Graph, Node, Op, Output, len};
-use crate::reference::ranges;
+use crate::reference::{NONE, join, ranges};
 use crate::tail;
 
 /// Multiply-adds that one trial may cost.
 pub(crate) const TRIAL_WORK: usize = 1_000_000_000;
 /// The fewest and the most items of a trial.
-const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
+pub(super) const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
 /// Multiply-adds that a look at more samples may cost: among the few that a trial of a large model affords none may
 /// err as others do.
 const SAMPLES_WORK: usize = 2 * TRIAL_WORK;
@@ -85,6 +86,16 @@ impl Cases {
         Ok(Cases { x, exact, seen })
     }
 
+    fn of(graph: &Graph, answered: Answered) -> Self {
+        let mut seen = vec![NONE; graph.nodes.len() + 1];
+        answered.show(&mut seen);
+        Cases {
+            seen: without_end(seen),
+            x: answered.x,
+            exact: answered.outputs,
+        }
+    }
+
     fn items(&self, graph: &Graph) -> usize {
         self.x.len() / graph.given_len().max(1)
     }
@@ -104,9 +115,10 @@ impl Cases {
 
 /// The inputs that plans are tried on.
 pub(super) struct Trial {
-    first: Cases,
-    /// The inputs of a second look at the plan that is chosen: these and others.
-    more: Cases,
+    /// The inputs that a plan is chosen by, and others of a second look at it.
+    cases: Cases,
+    /// How many of them a plan is chosen by.
+    first: usize,
     /// How many of the first are samples of which nothing but the outputs tells how rough an error is.
     samples: usize,
     /// More samples, if they can be afforded.
@@ -114,24 +126,17 @@ pub(super) struct Trial {
     /// The columns of every output that are looked at by themselves.
     small: Vec<Vec<Column>>,
     repeats: usize,
+    /// The rounding that the first were run with last, and what they made.
+    last: RefCell<Option<(Rounding, Vec<InManner>)>>,
 }
 
 impl Trial {
     /// A trial of a model's inputs. Over narrow rings and fields a last place is much of what outputs differ by, and no
     /// plan is finer.
     pub(super) fn new(graph: &Graph, inputs: &Inputs, is_wide: bool) -> Result<Self, PlanError> {
-        let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
-        let first = Cases::new(graph, inputs.trial(graph.given_len(), most))?;
-        let others = inputs.others(graph, most)?;
-        let of_both = first.seen.iter().zip(without_end(others.seen));
-        let more = Cases {
-            x: [&first.x[..], &others.x].concat(),
-            exact: [&first.exact[..], &others.outputs].concat(),
-            seen: of_both
-                .map(|(&first, others)| hull(first, others))
-                .collect(),
-        };
-        let items = first.items(graph);
+        let first = inputs.trial(graph);
+        let items = first.items();
+        let cases = Cases::of(graph, first.and(inputs.others(graph)?));
         let alike = |output: &Output| {
             let tail = &[];
             let sight = Sight {
@@ -141,13 +146,11 @@ impl Trial {
                 samples: false,
                 column: None,
             };
-            Spread::of(&sight.of(&first.exact, items)).is_of_alike()
+            let row = cases.exact.len() / cases.items(graph).max(1);
+            Spread::of(&sight.of(&cases.exact, row)).is_of_alike()
         };
         let alike = graph.outputs.iter().any(alike);
-        let samples = match is_wide {
-            true => inputs.samples(graph.given_len(), most),
-            false => 0,
-        };
+        let samples = if is_wide { inputs.samples() } else { 0 };
         let more_samples = affordable(graph, SAMPLES_WORK, 1..=*TRIAL_ITEMS.end());
         let more_samples = more_samples.max(affordable(graph, MANY_SAMPLES_WORK, 1..=SAMPLES));
         let sampled = inputs.typical(graph.given_len(), more_samples);
@@ -155,35 +158,72 @@ impl Trial {
         let sampled = has_more.then(|| Cases::new(graph, sampled)).transpose()?;
         let small = match &sampled {
             Some(cases) => small_columns(graph, cases, cases.items(graph)),
-            None => small_columns(graph, &first, samples),
+            None => small_columns(graph, &cases, samples),
         };
+        let most = affordable(graph, TRIAL_WORK, TRIAL_ITEMS);
         Ok(Trial {
             small,
             repeats: affordable(graph, TRIAL_WORK / most, 1..=MANNERS.len()),
             // Outputs that are all alike tell nothing of what an error means.
-            first: match alike {
-                true => more.clone(),
-                false => first,
-            },
-            more,
+            first: if alike { cases.items(graph) } else { items },
+            cases,
             samples,
             sampled,
+            last: RefCell::default(),
         })
+    }
+
+    /// What the first inputs make in so many manners: as they were run last, if with the same rounding.
+    fn first_runs(
+        &self,
+        graph: &Graph,
+        rounding: &Rounding,
+        repeats: usize,
+    ) -> Result<Vec<InManner>, PlanError> {
+        let mut known = match self.last.take() {
+            Some((last, known)) if last == *rounding => known,
+            _ => Vec::new(),
+        };
+        let manners = manners(rounding, repeats);
+        let new = manners.get(known.len()..).unwrap_or_default();
+        let x = &self.cases.x[..self.first * graph.given_len()];
+        known.extend(runs(graph, rounding, (x, 0), new)?);
+        self.last.replace(Some((rounding.clone(), known.clone())));
+        known.truncate(repeats);
+        Ok(known)
+    }
+
+    /// What all inputs make in so many manners.
+    fn all_runs(
+        &self,
+        graph: &Graph,
+        rounding: &Rounding,
+        repeats: usize,
+    ) -> Result<Vec<InManner>, PlanError> {
+        let mut all = self.first_runs(graph, rounding, repeats)?;
+        let others = &self.cases.x[self.first * graph.given_len()..];
+        let manners = manners(rounding, repeats);
+        let others = runs(graph, rounding, (others, self.first), &manners)?;
+        for ((_, (outputs, seen)), (_, (of_others, seen_there))) in all.iter_mut().zip(others) {
+            outputs.extend(of_others);
+            join(seen, &seen_there);
+        }
+        Ok(all)
     }
 
     /// The largest errors of an output when everything is rounded as planned, as shares of what they are held
     /// against. Deterministic, so that every plan of one model is the same.
     pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<Erred, PlanError> {
-        let repeats = self.repeats.min(TO_CHOOSE);
-        let looks = [(self.first.items(graph), false)].into_iter();
+        let runs = self.first_runs(graph, rounding, self.repeats.min(TO_CHOOSE))?;
+        let looks = [(self.first, false)].into_iter();
         let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
-        let cases = (&self.first, &self.small[..]);
-        Ok(Erred::of(&shares(graph, rounding, cases, &looks, repeats)?))
+        let cases = (&self.cases, &self.small[..]);
+        Ok(Erred::of(&shares(graph, rounding, cases, &looks, &runs)))
     }
 
     /// The multiply-adds that looking for an error costs.
     pub(super) fn work(&self, graph: &Graph) -> usize {
-        let runs = self.first.items(graph) * self.repeats.min(TO_CHOOSE);
+        let runs = self.first * self.repeats.min(TO_CHOOSE);
         runs.saturating_mul(work_of_item(graph))
     }
 
@@ -202,11 +242,15 @@ impl Trial {
         let Some(cases) = &self.sampled else {
             return Ok(Erred::default());
         };
+        let runs = runs(
+            graph,
+            rounding,
+            (&cases.x, 0),
+            &manners(rounding, TO_CHOOSE),
+        )?;
         let looks = [(cases.items(graph), true)];
         let cases = (cases, &self.small[..]);
-        Ok(Erred::of(&shares(
-            graph, rounding, cases, &looks, TO_CHOOSE,
-        )?))
+        Ok(Erred::of(&shares(graph, rounding, cases, &looks, &runs)))
     }
 
     /// Whether columns of outputs are looked at by themselves.
@@ -239,18 +283,21 @@ impl Trial {
         in_all_manners: bool,
     ) -> Result<Tried<'a>, PlanError> {
         let repeats = self.repeats(in_all_manners);
-        let [few, all] = [&self.first, &self.more].map(|cases| cases.items(graph));
-        let looks = [(all, false), (few, false)].into_iter();
-        let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
-        let mut tried = Tried::new(graph, rounding, (&self.more, &self.small), &looks, repeats)?;
+        let all = self.all_runs(graph, rounding, repeats)?;
+        let looks = [self.cases.items(graph), self.first].map(|items| (items, false));
+        let looks: Vec<(usize, bool)> = looks.into_iter().chain(self.sampled()).collect();
+        let cases = (&self.cases, &self.small[..]);
+        let mut tried = Tried::new(graph, rounding, cases, &looks, &all)?;
         if let Some(cases) = &self.sampled {
-            let (looks, repeats) = ([(cases.items(graph), true)], repeats.max(TO_CHOOSE));
+            let manners = manners(rounding, repeats.max(TO_CHOOSE));
+            let runs = runs(graph, rounding, (&cases.x, 0), &manners)?;
+            let looks = [(cases.items(graph), true)];
             tried.join(Tried::new(
                 graph,
                 rounding,
                 (cases, &self.small),
                 &looks,
-                repeats,
+                &runs,
             )?);
         }
         Ok(tried)

@@ -4,18 +4,32 @@ use std::ops::Range;
 
 use super::super::PlanError;
 use super::super::ranges::{Interval, hull, without_end};
-use super::super::rounded::{manners, rounded_runs};
+use super::super::rounded::{Run, rounded_runs};
 use super::super::rounding::{Manner, Rounding};
 use super::super::spread::Spread;
 use super::Cases;
 use super::columns::Column;
 use super::labels::Changed;
 use crate::graph::{Graph, Output, Tail, ValueId};
-use crate::reference::{NONE, Ranges, joined};
+use crate::reference::{NONE, Ranges, join};
 use crate::tail;
 
 /// The most values that are tried one by one.
 const ONE_BY_ONE: usize = 32;
+
+/// A run, and the manner in which all is rounded in it.
+pub(super) type InManner = (Manner, Run);
+
+/// Runs inputs, the first of which has this number among others, in each of these manners.
+pub(super) fn runs(
+    graph: &Graph,
+    rounding: &Rounding,
+    (x, first): (&[f32], usize),
+    manners: &[Manner],
+) -> Result<Vec<InManner>, PlanError> {
+    let runs = rounded_runs(graph, rounding, (x, first), manners)?;
+    Ok(manners.iter().copied().zip(runs).collect())
+}
 
 /// What a trial shows.
 pub(in crate::plan) struct Tried<'a> {
@@ -38,7 +52,7 @@ impl<'a> Tried<'a> {
         rounding: &Rounding,
         (cases, small): (&'a Cases, &[Vec<Column>]),
         looks: &[(usize, bool)],
-        repeats: usize,
+        runs: &[InManner],
     ) -> Result<Self, PlanError> {
         let of_output = |output: &'a Output| {
             let mut steps = output.tail.iter();
@@ -62,8 +76,7 @@ impl<'a> Tried<'a> {
                 .iter()
                 .flat_map(|&look| of_columns(graph, small, look)),
         );
-        let manners = manners(rounding, repeats);
-        let (mut shown, seen) = looked(graph, rounding, cases, &sights, &manners)?;
+        let (mut shown, seen) = looked(graph, rounding, cases, &sights, runs);
         let of_columns = shown.split_off(whole);
         let errors = shown.chunks(2 * looks.len());
         let errors = errors.map(|of| [of[0].error, of[1].error]).collect();
@@ -112,9 +125,8 @@ pub(super) struct Sight<'a> {
 }
 
 impl Sight<'_> {
-    /// What is seen of values of so many items.
-    pub(super) fn of(&self, values: &[f32], items: usize) -> Vec<f32> {
-        let row = values.len() / items;
+    /// What is seen of the values of items, each a row of so many numbers.
+    pub(super) fn of(&self, values: &[f32], row: usize) -> Vec<f32> {
         let mut some = tail::part(self.output, row, &values[..row * self.items]);
         tail::apply(self.tail, &mut some);
         match self.column {
@@ -188,7 +200,8 @@ impl Shown<'_> {
                 items: 1,
                 ..self.sight
             };
-            Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], &[self.manner])?.0[0].error)
+            let run = runs(graph, &alone, (&one.x, 0), &[self.manner])?;
+            Ok::<_, PlanError>(looked(graph, &alone, &one, &[sight], &run).0[0].error)
         };
         let mut ids = 0..graph.nodes.len() + 1;
         while ids.len() > ONE_BY_ONE {
@@ -246,8 +259,8 @@ pub(super) fn shares(
     rounding: &Rounding,
     (cases, small): (&Cases, &[Vec<Column>]),
     looks: &[(usize, bool)],
-    repeats: usize,
-) -> Result<Vec<[f64; 2]>, PlanError> {
+    runs: &[InManner],
+) -> Vec<[f64; 2]> {
     let of_look = |&(items, samples)| {
         let whole = graph.outputs.iter().map(move |output| Sight {
             items,
@@ -260,8 +273,7 @@ pub(super) fn shares(
     };
     let sights = looks.iter().map(|look| of_look(look).collect());
     let sights: Vec<Vec<Sight>> = sights.collect();
-    let manners = manners(rounding, repeats);
-    let (shown, _) = looked(graph, rounding, cases, &sights.concat(), &manners)?;
+    let (shown, _) = looked(graph, rounding, cases, &sights.concat(), runs);
     let mut shown = shown.iter();
     let largest = |sights: &Vec<Sight>| {
         let of_look = shown.by_ref().take(sights.len());
@@ -271,37 +283,36 @@ pub(super) fn shares(
             [whole.max(of_whole), all.max(share)]
         })
     };
-    Ok(sights.iter().map(largest).collect())
+    sights.iter().map(largest).collect()
 }
 
-/// The largest errors when all is rounded, of each sight, and the range of every value.
+/// The largest errors when all is rounded, of each sight, and the range of every value. The runs are of the first of
+/// the cases: of as many as any sight has.
 fn looked<'a>(
     graph: &Graph,
     rounding: &Rounding,
     cases: &'a Cases,
     sights: &[Sight<'a>],
-    manners: &[Manner],
-) -> Result<(Vec<Shown<'a>>, Ranges), PlanError> {
+    runs: &[InManner],
+) -> (Vec<Shown<'a>>, Ranges) {
     let all = cases.items(graph).max(1);
-    let exact: Vec<Vec<f32>> = sights.iter().map(|s| s.of(&cases.exact, all)).collect();
+    let row = cases.exact.len() / all;
+    let exact: Vec<Vec<f32>> = sights.iter().map(|s| s.of(&cases.exact, row)).collect();
     let mut largest = vec![(0.0, 0, Manner::ByChance); sights.len()];
     let mut changed = vec![Changed::default(); sights.len()];
     let mut seen = vec![NONE; graph.nodes.len() + 1];
-    let runs = rounded_runs(graph, rounding, &cases.x, manners)?;
-    for (&manner, (outputs, of_run)) in manners.iter().zip(runs) {
-        for (all, of_run) in seen.iter_mut().zip(of_run) {
-            *all = joined(*all, of_run);
-        }
+    for (manner, (outputs, of_run)) in runs {
+        join(&mut seen, of_run);
         let all_sights = sights
             .iter()
             .zip(&exact)
             .zip(&mut largest)
             .zip(&mut changed);
         for (((sight, exact), largest), changed) in all_sights {
-            let found = sight.of(&outputs, all);
+            let found = sight.of(outputs, row);
             let (error, at) = farthest(&found, exact);
             if error > largest.0 {
-                *largest = (error, at, manner);
+                *largest = (error, at, *manner);
             }
             if sight.has_labels() {
                 *changed = changed.or(Changed::among(sight.output, exact, &found));
@@ -319,7 +330,7 @@ fn looked<'a>(
         unit: (-f64::from(rounding.fractions[graph.output])).exp2(),
         changed,
     });
-    Ok((shown.collect(), seen))
+    (shown.collect(), seen)
 }
 
 /// How far an output is from the exact one at most, and which. Where float32 itself has no finite answer

@@ -25,16 +25,16 @@ fn rounding(layers: usize) -> Rounding {
     }
 }
 
-/// A trial of these inputs in all manners, of which none is called a sample.
-fn trial(graph: &Graph, first: &[f32], more: &[f32]) -> Trial {
-    let cases = |items: &[f32]| Cases::new(graph, items.to_vec()).unwrap();
+/// A trial of these inputs in all manners, so many of which a plan is chosen by and none is called a sample.
+fn trial(graph: &Graph, first: usize, all: &[f32]) -> Trial {
     Trial {
         small: vec![vec![]; graph.outputs.len()],
-        first: cases(first),
-        more: cases(more),
+        cases: Cases::new(graph, all.to_vec()).unwrap(),
+        first,
         samples: 0,
         sampled: None,
         repeats: MANNERS.len(),
+        last: RefCell::default(),
     }
 }
 
@@ -43,7 +43,7 @@ pub(in crate::plan) fn trial_of(graph: &Graph, first: &[f32], sampled: Option<&[
     let sampled = sampled.map(|items| Cases::new(graph, items.to_vec()).unwrap());
     Trial {
         sampled,
-        ..trial(graph, first, first)
+        ..trial(graph, first.len() / graph.given_len(), first)
     }
 }
 
@@ -79,7 +79,7 @@ fn the_layer_that_disturbs_most_is_found() {
 fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
     let graph = graph(&[2], vec![affine(2)]);
     let rounding = rounding(1);
-    let trial = trial(&graph, &[40.03, 40.53], &[40.03, 40.53, 0.03, 60.03]);
+    let trial = trial(&graph, 1, &[40.03, 40.53, 0.03, 60.03]);
     let of_outputs = trial.shown(&graph, &rounding, false).unwrap();
     let (before, error) = (of_outputs.shown, of_outputs.errors[0][0]);
     assert!(before.item == 0 && before.spread.farthest < 1.0);
@@ -106,11 +106,10 @@ fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
 #[test]
 fn what_a_user_must_hear_of_goes_first() {
     let graph = graph(&[1], vec![affine(1)]);
-    let trial = trial(&graph, &[1.07, 1.07], &[1.07, 1.07, 0.06, 2.12]);
+    let trial = trial(&graph, 2, &[1.07, 1.07, 0.06, 2.12]);
     let Tried { shown, .. } = trial.shown(&graph, &rounding(1), false).unwrap();
     assert!(shown.is_rough() && shown.item >= 2);
-    let alike = trial.first.exact;
-    assert!(Spread::of(&alike).is_of_alike());
+    assert!(Spread::of(&trial.cases.exact[..2]).is_of_alike());
 }
 
 /// Where the inputs that plans are chosen by have one output, others are taken: the plan of no error
@@ -130,7 +129,7 @@ fn a_plan_is_chosen_by_outputs_that_differ() {
     };
     let inputs = Inputs::new(&graph, &options).unwrap();
     let trial = Trial::new(&graph, &inputs, true).unwrap();
-    assert_eq!(trial.first.x, trial.more.x);
+    assert_eq!(trial.first, trial.cases.items(&graph));
 }
 
 /// Of two samples that are tried the squares are exact; that of a third, which only a look at more samples meets,
@@ -139,7 +138,7 @@ fn a_plan_is_chosen_by_outputs_that_differ() {
 fn an_error_is_looked_for_among_more_samples() {
     let graph = graph(&[1], vec![node(Op::Mul, &[0, 0], &[1])]);
     let rounding = rounding(1);
-    let mut trial = trial(&graph, &[1.0, 0.5], &[1.0, 0.5, 0.25, 2.0]);
+    let mut trial = trial(&graph, 2, &[1.0, 0.5, 0.25, 2.0]);
     trial.samples = 2;
     assert_eq!(trial.error(&graph, &rounding).unwrap().all, 0.0);
     assert_eq!(trial.of_samples(&graph, &rounding).unwrap().all, 0.0);
