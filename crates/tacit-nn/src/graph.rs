@@ -349,6 +349,15 @@ impl Pool {
         self.kernel[0] * self.kernel[1]
     }
 
+    /// The elements of every window, where each is a whole row or a whole map and the next one follows.
+    pub(crate) fn side_by_side(&self) -> Option<usize> {
+        let [h, w] = [self.height, self.width];
+        let dense = self.pad == [0; 4] && self.dilation == [1; 2];
+        let rows = self.kernel == [1, w] && self.out == [h, 1];
+        let maps = self.kernel == [h, w] && self.out == [1, 1];
+        (dense && (rows || maps)).then(|| self.window())
+    }
+
     /// The position along axis `d` (0 vertical, 1 horizontal) of tap `k` of window `o`, counted
     /// from the start of the padding.
     pub(crate) fn position(&self, d: usize, o: usize, k: usize) -> usize {

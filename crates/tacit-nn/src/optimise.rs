@@ -266,7 +266,9 @@ fn per_key(
 ) -> Option<Vec<(f32, f32)>> {
     let mut numbers = vec![None; keys];
     for e in 0..elements {
-        let pair = (affine.scale_at(e), affine.shift_at(e));
+        let channel = affine.channel(e);
+        let number = |of: &Weights, none| of.get(channel).copied().unwrap_or(none);
+        let pair = (number(&affine.scale, 1.0), number(&affine.shift, 0.0));
         if *numbers[key(e)].get_or_insert(pair) != pair {
             return None;
         }
@@ -284,10 +286,10 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
                 return false;
             };
             let taps = conv.geometry.taps();
-            let filters = conv.weight.chunks(taps).zip(&numbers);
-            conv.weight = filters
-                .flat_map(|(w, n)| w.iter().map(move |w| w * n.0))
-                .collect();
+            let mut weights = conv.weight.to_vec();
+            let filters = weights.chunks_mut(taps).zip(&numbers);
+            filters.for_each(|(weights, n)| weights.iter_mut().for_each(|w| *w *= n.0));
+            conv.weight = weights.into();
             scale_bias(&mut conv.bias, &numbers);
         }
         Op::Linear(linear) => {
@@ -295,10 +297,11 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
             let Some(numbers) = per_key(affine, elements, n, |e| e % n) else {
                 return false;
             };
-            let rows = linear.weight.chunks(n);
-            linear.weight = rows
-                .flat_map(|row| row.iter().zip(&numbers).map(|(w, n)| w * n.0))
-                .collect();
+            let mut weights = linear.weight.to_vec();
+            for row in weights.chunks_mut(n) {
+                row.iter_mut().zip(&numbers).for_each(|(w, n)| *w *= n.0);
+            }
+            linear.weight = weights.into();
             scale_bias(&mut linear.bias, &numbers);
         }
         _ => return false,

@@ -203,8 +203,9 @@ fn pooled(graph: &Graph, id: ValueId) -> Option<(&Pool, ValueId, usize)> {
     }
     match &found.op {
         Op::AveragePool(pool) => {
-            let divisors = (0..pool.out_len()).map(|e| pool.divisor(e));
-            Some((pool, found.inputs[0], divisors.max()?))
+            let each = || (0..pool.out_len()).map(|e| pool.divisor(e)).max();
+            let most = pool.side_by_side().or_else(each)?;
+            Some((pool, found.inputs[0], most))
         }
         Op::SumPool(pool) => Some((pool, found.inputs[0], 1)),
         _ => None,
@@ -216,6 +217,9 @@ fn covers(pool: &Pool, rows: &[u32]) -> bool {
     if rows.len() != pool.in_len() {
         return false;
     }
+    if let Some(window) = pool.side_by_side() {
+        return meet_their_own(rows, window);
+    }
     let mut met = vec![false; rows.len()];
     for row in 0..pool.out_len() {
         for element in (0..pool.window()).filter_map(|tap| pool.tap(row, tap)) {
@@ -225,8 +229,17 @@ fn covers(pool: &Pool, rows: &[u32]) -> bool {
     met.into_iter().all(|met| met)
 }
 
+/// Whether elements meet the rows that they stand in, each of so many.
+fn meet_their_own(rows: &[u32], size: usize) -> bool {
+    let mut all = rows.chunks(size).enumerate();
+    all.all(|(at, met)| met.iter().all(|&row| row as usize == at))
+}
+
 /// Whether every element stands in the window of the row that it meets and in no other, all of equal size.
 fn divides(pool: &Pool, rows: &[u32]) -> bool {
+    if let Some(window) = pool.side_by_side() {
+        return rows.len() == pool.in_len() && meet_their_own(rows, window);
+    }
     let own = |row: usize| {
         let mut taps = (0..pool.window()).map(move |tap| pool.tap(row, tap));
         taps.all(|element| element.is_some_and(|e| rows.get(e) == Some(&(row as u32))))

@@ -1,7 +1,10 @@
 //! How large every value of the model may become.
 
+use rayon::prelude::*;
+use tacit_algebra::isa::{Loop, run};
+
 use super::{construction, row};
-use crate::graph::{Affine, FILL, Function, Graph, Node, Op, len};
+use crate::graph::{Affine, FILL, Function, Graph, Node, Op};
 use crate::reference::Ranges;
 
 /// What the planner assumes of the size of a value.
@@ -131,27 +134,31 @@ pub(super) fn interval(node: &Node, inputs: &[Interval]) -> Interval {
             } else {
                 hull(x, (0.0, 0.0))
             };
-            let filters = conv.weight.chunks(conv.geometry.taps());
-            products(
-                x,
-                filters.map(|w| w.iter().copied().fold((0.0, 0.0), signed_sum)),
-                &conv.bias,
-            )
+            let filters = conv.weight.par_chunks(conv.geometry.taps());
+            let sums = filters.map(|w| w.iter().copied().fold((0.0, 0.0), signed_sum));
+            let sums: Vec<Interval> = sums.collect();
+            products(x, sums.into_iter(), &conv.bias)
         }
         Op::Linear(linear) => {
-            let mut sums = vec![(0.0, 0.0); linear.n];
-            for row in linear.weight.chunks(linear.n) {
-                sums.iter_mut()
-                    .zip(row)
-                    .for_each(|(sum, &w)| *sum = signed_sum(*sum, w));
-            }
-            products(x, sums.into_iter(), &linear.bias)
+            let mut sums = vec![[0.0; 2]; linear.n];
+            // Threads take columns each, so that the sums are the same however many there are.
+            sums.par_chunks_mut(COLUMNS)
+                .enumerate()
+                .for_each(|(at, sums)| {
+                    for row in linear.weight.chunks(linear.n) {
+                        run(SignedSums(sums, &row[at * COLUMNS..]));
+                    }
+                });
+            let sums = sums
+                .into_iter()
+                .map(|[negative, positive]| (negative, positive));
+            products(x, sums, &linear.bias)
         }
         Op::Lookup(lookup) => {
             let rows = lookup.table.iter().map(|&v| (f64::from(v), f64::from(v)));
             rows.reduce(hull).unwrap_or((0.0, 0.0))
         }
-        Op::Affine(affine) => scaled(affine, x, len(&node.shape)),
+        Op::Affine(affine) => scaled(affine, x),
         Op::Add => (x.0 + inputs[1].0, x.1 + inputs[1].1),
         Op::Sub => (x.0 - inputs[1].1, x.1 - inputs[1].0),
         Op::Mul if node.inputs[0] == node.inputs[1] => {
@@ -240,6 +247,25 @@ fn image(function: Function, x: Interval) -> Interval {
     }
 }
 
+/// Columns of a matrix whose sums a thread makes at a time.
+const COLUMNS: usize = 128;
+
+/// Adds a row to the sums of every column's negative and positive weights.
+struct SignedSums<'a>(&'a mut [[f64; 2]], &'a [f32]);
+
+impl Loop for SignedSums<'_> {
+    type Made = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (sums, &w) in self.0.iter_mut().zip(self.1) {
+            let w = f64::from(w);
+            sums[0] += if w < 0.0 { w } else { 0.0 };
+            sums[1] += if w > 0.0 { w } else { 0.0 };
+        }
+    }
+}
+
 /// The sums of the negative and of the positive weights.
 fn signed_sum((negative, positive): Interval, w: f32) -> Interval {
     let w = f64::from(w);
@@ -259,13 +285,14 @@ fn products(x: Interval, sums: impl Iterator<Item = Interval>, bias: &[f32]) -> 
         .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
 }
 
-fn scaled(affine: &Affine, x: Interval, elements: usize) -> Interval {
-    let one = |e: usize| {
-        let (scale, shift) = (f64::from(affine.scale_at(e)), f64::from(affine.shift_at(e)));
+fn scaled(affine: &Affine, x: Interval) -> Interval {
+    let one = |channel: usize| {
+        let number = |of: &[f32], none| f64::from(of.get(channel).copied().unwrap_or(none));
+        let (scale, shift) = (number(&affine.scale, 1.0), number(&affine.shift, 0.0));
         let ends = (x.0 * scale + shift, x.1 * scale + shift);
         hull((ends.0, ends.0), (ends.1, ends.1))
     };
-    (0..elements)
+    (0..affine.channels())
         .map(one)
         .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
 }

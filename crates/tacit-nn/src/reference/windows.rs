@@ -37,7 +37,7 @@ pub(super) fn windows(
     out: &mut [f32],
 ) {
     let (from, to) = (pool.in_len(), pool.out_len());
-    let dense = run_of(pool);
+    let dense = pool.side_by_side();
     parts_of_items(out, to, pool.window(), |start, out| {
         if let Some(size) = dense {
             let rows = x[start * size..].chunks_exact(size);
@@ -97,15 +97,6 @@ pub(super) fn mean(pool: &Pool, x: &[f32], out: &mut [f32]) {
     });
 }
 
-/// The elements of every window, where one is a whole row or a whole map and the next one follows.
-fn run_of(pool: &Pool) -> Option<usize> {
-    let [h, w] = [pool.height, pool.width];
-    let dense = pool.pad == [0; 4] && pool.dilation == [1; 2];
-    let rows = pool.kernel == [1, w] && pool.out == [h, 1];
-    let maps = pool.kernel == [h, w] && pool.out == [1, 1];
-    (dense && (rows || maps)).then(|| pool.window())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,7 +140,7 @@ mod tests {
                 })
                 .collect();
             assert_eq!(sums, right, "{pool:?}");
-            together += usize::from(run_of(&pool).is_some());
+            together += usize::from(pool.side_by_side().is_some());
         }
         assert_eq!(together, 2);
     }
