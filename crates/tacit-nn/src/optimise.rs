@@ -286,10 +286,9 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
                 return false;
             };
             let taps = conv.geometry.taps();
-            let mut weights = conv.weight.to_vec();
-            let filters = weights.chunks_mut(taps).zip(&numbers);
+            let filters = Arc::make_mut(&mut conv.weight).chunks_mut(taps);
+            let filters = filters.zip(&numbers);
             filters.for_each(|(weights, n)| weights.iter_mut().for_each(|w| *w *= n.0));
-            conv.weight = weights.into();
             scale_bias(&mut conv.bias, &numbers);
         }
         Op::Linear(linear) => {
@@ -297,11 +296,9 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
             let Some(numbers) = per_key(affine, elements, n, |e| e % n) else {
                 return false;
             };
-            let mut weights = linear.weight.to_vec();
-            for row in weights.chunks_mut(n) {
+            for row in Arc::make_mut(&mut linear.weight).chunks_mut(n) {
                 row.iter_mut().zip(&numbers).for_each(|(w, n)| *w *= n.0);
             }
-            linear.weight = weights.into();
             scale_bias(&mut linear.bias, &numbers);
         }
         _ => return false,
@@ -362,12 +359,11 @@ fn fold_before(affine: &Affine, op: &mut Op, elements: usize) -> bool {
             let (window, per_group) = (g.kernel[0] * g.kernel[1], g.channels / g.groups);
             let filters_per_group = g.filters / g.groups;
             let mut added = vec![(1.0, 0.0); g.filters];
-            let mut weights = conv.weight.to_vec();
-            for (filter, weight) in weights.chunks_mut(g.taps()).enumerate() {
+            let weights = Arc::make_mut(&mut conv.weight).chunks_mut(g.taps());
+            for (filter, weight) in weights.enumerate() {
                 let first = filter / filters_per_group * per_group;
                 added[filter].1 = absorb(weight, |tap| numbers[first + tap / window]);
             }
-            conv.weight = weights.into();
             scale_bias(&mut conv.bias, &added);
         }
         Op::Linear(linear) => {
@@ -376,15 +372,14 @@ fn fold_before(affine: &Affine, op: &mut Op, elements: usize) -> bool {
                 return false;
             };
             let mut added = vec![(1.0, 0.0); n];
-            let mut weights = linear.weight.to_vec();
-            for (row, weight) in weights.chunks_mut(n).enumerate() {
+            let weights = Arc::make_mut(&mut linear.weight).chunks_mut(n);
+            for (row, weight) in weights.enumerate() {
                 let (scale, shift) = numbers[row];
                 weight.iter_mut().zip(&mut added).for_each(|(w, added)| {
                     added.1 += *w * shift;
                     *w *= scale;
                 });
             }
-            linear.weight = weights.into();
             scale_bias(&mut linear.bias, &added);
         }
         _ => return false,

@@ -34,8 +34,9 @@ pub(super) struct Inputs {
     pub ends: Vec<f64>,
     /// The samples, or made-up inputs, one item after the other.
     typical: Vec<f32>,
-    /// Those of them that plans are tried on.
+    /// Those of them that plans are tried on, and the others, if these were made up.
     tried: Answered,
+    untried: Answered,
     /// The range of every value with all of them.
     typical_seen: Ranges,
     /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
@@ -58,16 +59,22 @@ impl Inputs {
         let unsampled = || row.given(&made_up(&row.ends, few));
         let typical = samples.map_or_else(unsampled, <[f32]>::to_vec);
         let half = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
-        let [tried, rest] = parted(&typical, row.ends.len(), half);
-        let tried = Answered::of(graph, tried)?;
+        let [some, rest] = parted(&typical, row.ends.len(), half);
+        // Of many samples nothing is kept but what they all show.
+        let (answered, rest) = match samples {
+            Some(_) => (Answered::of(graph, some)?, rest),
+            None => (Answered::of(graph, typical.clone())?, Vec::new()),
+        };
         let mut typical_seen = reference::ranges(graph, &rest)?.1;
-        tried.show(&mut typical_seen);
+        answered.show(&mut typical_seen);
+        let [tried, untried] = answered.parted(half);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
         let some = spread(&typical, row.ends.len(), varied);
         let unlike = row.given(&unlike(&row.free(&some), &row.ends, samples.is_some()));
         Ok(Inputs {
             unlike: Answered::of(graph, unlike)?.finite(),
             tried,
+            untried,
             typical_seen,
             typical,
             ranges,
@@ -126,11 +133,20 @@ impl Inputs {
         if self.sampled { self.tried.items() } else { 0 }
     }
 
-    /// Items for a second look, half of them all over the range, the others typical ones of all sizes.
+    /// Items for a second look: half of them all over the range, the others of all sizes. Of made-up items those that
+    /// plans are not chosen by are such.
     pub(super) fn others(&self, graph: &Graph) -> Result<Answered, PlanError> {
+        let half = affordable(graph, TRIAL_WORK, OTHERS).div_ceil(2);
+        if self.untried.items() > 0 {
+            let tried = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
+            let [_, unlike] = self.unlike.clone().parted(tried);
+            // The quiet ones come after the ends of the range.
+            let quiet = unlike.items().saturating_sub(QUIET.len())..unlike.items();
+            let quiet = unlike.at(quiet).some(half);
+            return Ok(self.untried.some(half).finite().and(quiet));
+        }
         let row = Row::new(graph, &self.ends);
         let item = row.ends.len();
-        let half = affordable(graph, TRIAL_WORK, OTHERS).div_ceil(2);
         let mut random = Random(0xd1b5_4a32_d192_ed03);
         let mut others = made_up(&row.ends, half);
         for some in row
@@ -264,6 +280,13 @@ impl Answered {
     /// At most `n` of the items, from everywhere among them.
     fn some(&self, n: usize) -> Self {
         self.at(places(self.items(), n))
+    }
+
+    /// The items that [`Answered::some`] takes, and the rest.
+    fn parted(self, n: usize) -> [Self; 2] {
+        let taken: Vec<usize> = places(self.items(), n).collect();
+        let rest = (0..self.items()).filter(|at| !taken.contains(at));
+        [self.some(n), self.at(rest)]
     }
 
     fn at(&self, places: impl Iterator<Item = usize>) -> Self {

@@ -20,15 +20,6 @@ impl Run {
         first.wrapping_add((step as u32).wrapping_mul(i))
     }
 
-    /// The run with `place` after its others, if that is where it goes on; a second one sets the step.
-    fn and(self, place: u32) -> Option<Run> {
-        let Run(first, step, count) = self;
-        let last = self.place(count - 1);
-        let by = i32::try_from(i64::from(place) - i64::from(last)).ok()?;
-        let alike = (first == FILL) == (place == FILL);
-        (alike && (count == 1 || by == step)).then_some(Run(first, by, count + 1))
-    }
-
     /// Whether all of its places are padding or below `len`.
     fn fits(self, len: usize) -> bool {
         let Run(first, step, count) = self;
@@ -41,16 +32,28 @@ impl Run {
     }
 }
 
+/// By how much `second` is more than `first`, if a run may have both.
+fn step(first: u32, second: u32) -> Option<i32> {
+    let alike = (first == FILL) == (second == FILL);
+    let by = i32::try_from(i64::from(second) - i64::from(first)).ok()?;
+    alike.then_some(by)
+}
+
 impl Places {
     /// The runs of an index map.
     pub fn new(index: &[u32]) -> Places {
         let mut runs: Vec<Run> = Vec::new();
-        for &place in index {
-            let longer = runs.last().and_then(|run| run.and(place));
-            match (longer, runs.last_mut()) {
-                (Some(longer), Some(run)) => *run = longer,
-                _ => runs.push(Run(place, 0, 1)),
-            }
+        let mut rest = index;
+        while let [first, others @ ..] = rest {
+            let step = others.first().and_then(|second| step(*first, *second));
+            let pairs = rest.windows(2).take_while(|pair| {
+                step.is_some_and(|by| pair[1] == pair[0].wrapping_add(by as u32))
+                    && (pair[0] == FILL) == (pair[1] == FILL)
+            });
+            let count = 1 + pairs.count();
+            let by = step.filter(|_| count > 1).unwrap_or(0);
+            runs.push(Run(*first, by, count as u32));
+            rest = &rest[count..];
         }
         Places(runs)
     }

@@ -5,15 +5,21 @@ use rayon::prelude::*;
 use super::{Evaluation, ShapeError};
 use crate::graph::{Graph, Op, ValueId, len};
 
-/// The most items that are computed at a time, which bounds the memory.
+/// The most items that a lane computes at a time.
 const CHUNK: usize = 64;
-/// The elements that a value of a lane may have: of more no cache holds what the next node reads.
-const LANE_ELEMENTS: usize = 1 << 20;
+/// The elements that a value of a lane may have, for the caches, and one of all lanes, which bounds the memory.
+const LANE_ELEMENTS: usize = 1 << 22;
+const ALL_ELEMENTS: usize = 1 << 24;
+
+/// How many items have so many elements of every value, at least one.
+fn items_of(graph: &Graph, elements: usize) -> usize {
+    let largest = graph.nodes.iter().map(|node| len(&node.shape)).max();
+    (elements / largest.unwrap_or(1).max(1)).max(1)
+}
 
 /// How many items a lane computes at a time.
 fn at_a_time(graph: &Graph) -> usize {
-    let largest = graph.nodes.iter().map(|node| len(&node.shape)).max();
-    (LANE_ELEMENTS / largest.unwrap_or(1).max(1)).clamp(1, CHUNK)
+    items_of(graph, LANE_ELEMENTS).min(CHUNK)
 }
 
 /// How many items `x` has; an error if it has no whole number of them.
@@ -41,7 +47,8 @@ impl<'a> Lanes<'a, Unchanged> {
     pub(crate) fn of(graph: &'a Graph) -> Self {
         Lanes {
             graph,
-            together: at_a_time(graph) * rayon::current_num_threads(),
+            together: (at_a_time(graph) * rayon::current_num_threads())
+                .min(items_of(graph, ALL_ELEMENTS)),
             changed: |_, _| None,
         }
     }
