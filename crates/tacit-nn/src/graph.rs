@@ -291,6 +291,12 @@ impl Affine {
         (e / self.inner) % self.channels()
     }
 
+    /// The factor and the term of a channel.
+    pub(crate) fn numbers(&self, channel: usize) -> (f32, f32) {
+        let number = |of: &Weights, none| of.get(channel).copied().unwrap_or(none);
+        (number(&self.scale, 1.0), number(&self.shift, 0.0))
+    }
+
     /// The factor of element `e`.
     pub fn scale_at(&self, e: usize) -> f32 {
         if self.scale.is_empty() {

@@ -266,9 +266,7 @@ fn per_key(
 ) -> Option<Vec<(f32, f32)>> {
     let mut numbers = vec![None; keys];
     for e in 0..elements {
-        let channel = affine.channel(e);
-        let number = |of: &Weights, none| of.get(channel).copied().unwrap_or(none);
-        let pair = (number(&affine.scale, 1.0), number(&affine.shift, 0.0));
+        let pair = affine.numbers(e / affine.inner % affine.channels().max(1));
         if *numbers[key(e)].get_or_insert(pair) != pair {
             return None;
         }

@@ -39,8 +39,8 @@ pub(super) struct Inputs {
     untried: Answered,
     /// The range of every value with all of them.
     typical_seen: Ranges,
-    /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
-    /// and far.
+    /// Inputs within the range that are unlike them: zero, all at one end of the range and quiet; beside samples
+    /// mirrored and far, too.
     unlike: Answered,
     /// Whether samples were given that show something.
     sampled: bool,
@@ -74,7 +74,7 @@ impl Inputs {
         Ok(Inputs {
             unlike: Answered::of(graph, unlike)?.finite(),
             tried,
-            untried,
+            untried: untried.finite(),
             typical_seen,
             typical,
             ranges,
@@ -133,17 +133,16 @@ impl Inputs {
         if self.sampled { self.tried.items() } else { 0 }
     }
 
-    /// Items for a second look: half of them all over the range, the others of all sizes. Of made-up items those that
-    /// plans are not chosen by are such.
+    /// Items for a second look, half of them all over the range, the others quiet: typical ones of all sizes. Where there
+    /// are enough of both among made-up items that plans are not chosen by, these are taken.
     pub(super) fn others(&self, graph: &Graph) -> Result<Answered, PlanError> {
         let half = affordable(graph, TRIAL_WORK, OTHERS).div_ceil(2);
-        if self.untried.items() > 0 {
-            let tried = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
-            let [_, unlike] = self.unlike.clone().parted(tried);
-            // The quiet ones come after the ends of the range.
-            let quiet = unlike.items().saturating_sub(QUIET.len())..unlike.items();
-            let quiet = unlike.at(quiet).some(half);
-            return Ok(self.untried.some(half).finite().and(quiet));
+        let tried = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
+        let [_, unlike] = self.unlike.clone().parted(tried);
+        // The last of these are quiet.
+        let quiet = unlike.items().saturating_sub(QUIET.len())..unlike.items();
+        if self.untried.items() >= half && quiet.len() >= half {
+            return Ok(self.untried.some(half).and(unlike.at(quiet).some(half)));
         }
         let row = Row::new(graph, &self.ends);
         let item = row.ends.len();

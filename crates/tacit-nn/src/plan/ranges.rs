@@ -287,12 +287,12 @@ fn products(x: Interval, sums: impl Iterator<Item = Interval>, bias: &[f32]) -> 
 
 fn scaled(affine: &Affine, x: Interval) -> Interval {
     let one = |channel: usize| {
-        let number = |of: &[f32], none| f64::from(of.get(channel).copied().unwrap_or(none));
-        let (scale, shift) = (number(&affine.scale, 1.0), number(&affine.shift, 0.0));
+        let (scale, shift) = affine.numbers(channel);
+        let (scale, shift) = (f64::from(scale), f64::from(shift));
         let ends = (x.0 * scale + shift, x.1 * scale + shift);
         hull((ends.0, ends.0), (ends.1, ends.1))
     };
-    (0..affine.channels())
+    (0..affine.channels().max(1))
         .map(one)
         .fold((f64::INFINITY, f64::NEG_INFINITY), hull)
 }

@@ -6,6 +6,7 @@ mod shown;
 
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
+use std::rc::Rc;
 
 use columns::Column;
 pub(super) use labels::Changed;
@@ -127,7 +128,7 @@ pub(super) struct Trial {
     small: Vec<Vec<Column>>,
     repeats: usize,
     /// The rounding that the first were run with last, and what they made.
-    last: RefCell<Option<(Rounding, Vec<InManner>)>>,
+    last: RefCell<Option<(Rounding, Rc<Vec<InManner>>)>>,
 }
 
 impl Trial {
@@ -173,23 +174,26 @@ impl Trial {
         })
     }
 
-    /// What the first inputs make in so many manners: as they were run last, if with the same rounding.
+    /// What the first inputs make in at least so many manners: as they were run last, if with the same rounding.
     fn first_runs(
         &self,
         graph: &Graph,
         rounding: &Rounding,
         repeats: usize,
-    ) -> Result<Vec<InManner>, PlanError> {
-        let mut known = match self.last.take() {
+    ) -> Result<Rc<Vec<InManner>>, PlanError> {
+        let known = match self.last.take() {
             Some((last, known)) if last == *rounding => known,
-            _ => Vec::new(),
+            _ => Rc::default(),
         };
         let manners = manners(rounding, repeats);
         let new = manners.get(known.len()..).unwrap_or_default();
         let x = &self.cases.x[..self.first * graph.given_len()];
-        known.extend(runs(graph, rounding, (x, 0), new)?);
+        let new = runs(graph, rounding, (x, 0), new)?;
+        let known = match new.is_empty() {
+            true => known,
+            false => Rc::new(known.iter().cloned().chain(new).collect()),
+        };
         self.last.replace(Some((rounding.clone(), known.clone())));
-        known.truncate(repeats);
         Ok(known)
     }
 
@@ -200,7 +204,7 @@ impl Trial {
         rounding: &Rounding,
         repeats: usize,
     ) -> Result<Vec<InManner>, PlanError> {
-        let mut all = self.first_runs(graph, rounding, repeats)?;
+        let mut all = self.first_runs(graph, rounding, repeats)?[..repeats].to_vec();
         let others = &self.cases.x[self.first * graph.given_len()..];
         let manners = manners(rounding, repeats);
         let others = runs(graph, rounding, (others, self.first), &manners)?;
@@ -214,11 +218,18 @@ impl Trial {
     /// The largest errors of an output when everything is rounded as planned, as shares of what they are held
     /// against. Deterministic, so that every plan of one model is the same.
     pub(super) fn error(&self, graph: &Graph, rounding: &Rounding) -> Result<Erred, PlanError> {
-        let runs = self.first_runs(graph, rounding, self.repeats.min(TO_CHOOSE))?;
+        let repeats = self.repeats.min(TO_CHOOSE);
+        let runs = self.first_runs(graph, rounding, repeats)?;
         let looks = [(self.first, false)].into_iter();
         let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
         let cases = (&self.cases, &self.small[..]);
-        Ok(Erred::of(&shares(graph, rounding, cases, &looks, &runs)))
+        Ok(Erred::of(&shares(
+            graph,
+            rounding,
+            cases,
+            &looks,
+            &runs[..repeats],
+        )))
     }
 
     /// The multiply-adds that looking for an error costs.

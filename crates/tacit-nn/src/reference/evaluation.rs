@@ -143,7 +143,8 @@ impl Spare {
     /// Memory for `n` elements, with what was there before.
     fn take(&mut self, n: usize) -> Vec<f32> {
         let fitting = self.0.iter().enumerate();
-        let fitting = fitting.filter(|(_, spare)| spare.capacity() >= n);
+        // A small value that is kept for long must not keep the memory of a large one.
+        let fitting = fitting.filter(|(_, spare)| (n..=2 * n).contains(&spare.capacity()));
         match fitting.min_by_key(|(_, spare)| spare.capacity()) {
             Some((at, _)) => {
                 let mut spare = self.0.swap_remove(at);

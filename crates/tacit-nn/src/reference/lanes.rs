@@ -7,8 +7,10 @@ use crate::graph::{Graph, Op, ValueId, len};
 
 /// The most items that a lane computes at a time.
 const CHUNK: usize = 64;
-/// The elements that a value of a lane may have, for the caches, and one of all lanes, which bounds the memory.
+/// The elements that a value of a lane may have, unless one item has more: of more a product reads its weights no less
+/// often.
 const LANE_ELEMENTS: usize = 1 << 22;
+/// The elements that a value of all lanes may have, unless one item has more, which bounds the memory.
 const ALL_ELEMENTS: usize = 1 << 24;
 
 /// How many items have so many elements of every value, at least one.
@@ -175,7 +177,7 @@ mod tests {
     fn items_are_the_same_in_lanes() {
         for elements in [3, LANE_ELEMENTS / 2 + 1] {
             let graph = repeated(elements);
-            for items in [1, 2, 3, 5] {
+            for (items, at_once) in [(1, 64), (2, 64), (3, 64), (5, 3), (9, 2), (7, 4)] {
                 let x: Vec<f32> = (0..3 * items).map(|i| i as f32 / 8.0 - 1.0).collect();
                 let alone = x
                     .chunks(3)
@@ -198,7 +200,11 @@ mod tests {
                         }
                     }
                 };
-                let together = Lanes::of(&graph).run(&x, look, tell).expect("items");
+                let lanes = Lanes {
+                    together: at_once,
+                    ..Lanes::of(&graph)
+                };
+                let together = lanes.run(&x, look, tell).expect("items");
                 assert_eq!(told, [items; 7]);
                 assert!(alone.eq(together), "{items} items of {elements}");
             }

@@ -4,7 +4,7 @@ use super::each::{both, each, parts_of_items};
 use super::functions::of_each;
 use super::products::{convolve, multiply, products};
 use super::windows::{self, mean, windows};
-use crate::graph::{Affine, Lookup, Op};
+use crate::graph::{Affine, FILL, Lookup, Op};
 
 /// Whether each element of the output is made of those in its place, so that it may take the first one's memory.
 pub(super) fn is_by_element(op: &Op) -> bool {
@@ -77,6 +77,7 @@ fn rearrange((index, fill): (&[u32], f32), x: &[f32], batch: usize, out: &mut [f
     parts_of_items(out, to, 1, |start, out| {
         let x = &x[start / to * from..][..from];
         for (v, &i) in out.iter_mut().zip(&index[start % to..]) {
+            debug_assert!(i == FILL || (i as usize) < from);
             // No item is so large that FILL is a place in it.
             *v = x.get(i as usize).copied().unwrap_or(fill);
         }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::gemm;
-use super::slide::slide;
+use super::slide::{Planes, slide};
 use crate::graph::{Conv, ConvGeometry, Linear, Matrices};
 
 /// Rows times fixed weights.
@@ -38,8 +38,8 @@ pub(super) fn convolve(conv: &Conv, x: &[f32], threads: usize, out: &mut [f32]) 
     let g = &conv.geometry;
     let [from, to] = [g.in_len(), g.out_len()];
     let plane = g.out()[0] * g.out()[1];
-    if g.filters == g.groups {
-        return slide(conv, x, out);
+    if let Some(planes) = Planes::new(g) {
+        return slide(conv, &planes, x, out);
     }
     // Small maps are joined side by side, so that the product has wide rows.
     let together = (128 / plane).max(1);
@@ -79,7 +79,12 @@ fn filtered(conv: &Conv, x: &[f32], group: usize, threads: usize, out: &mut [f32
         }
     };
     let first = group * per_group;
-    let bias = |filter: usize| conv.bias.get(first + filter).copied().unwrap_or(0.0);
+    // The bias comes first, however many items there are, so that the sums are the same to the last place.
+    let begin = |maps: &mut [f32], of_filter: usize| {
+        for (filter, maps) in maps.chunks_mut(of_filter).enumerate() {
+            maps.fill(conv.bias.get(first + filter).copied().unwrap_or(0.0));
+        }
+    };
     let weight = &conv.weight[first * taps..][..per_group * taps];
     let filters = per_group.div_ceil(threads);
     let product = |maps: &mut [f32]| {
@@ -89,19 +94,15 @@ fn filtered(conv: &Conv, x: &[f32], group: usize, threads: usize, out: &mut [f32
     };
     if items == 1 {
         let maps = &mut out[first * plane..][..per_group * plane];
-        let each = maps.chunks_mut(plane).enumerate();
-        each.for_each(|(filter, map)| map.fill(bias(filter)));
+        begin(maps, plane);
         return product(maps);
     }
     let mut maps = vec![0.0; per_group * items * plane];
+    begin(&mut maps, items * plane);
     product(&mut maps);
-    for filter in 0..per_group {
-        for item in 0..items {
-            let map = &maps[(filter * items + item) * plane..][..plane];
-            let to = &mut out[item * g.out_len() + (first + filter) * plane..][..plane];
-            let bias = bias(filter);
-            to.iter_mut().zip(map).for_each(|(to, v)| *to = v + bias);
-        }
+    for (at, map) in maps.chunks(plane).enumerate() {
+        let (filter, item) = (at / items, at % items);
+        out[item * g.out_len() + (first + filter) * plane..][..plane].copy_from_slice(map);
     }
 }
 
@@ -166,6 +167,9 @@ mod tests {
         conv.bias.get(filter).copied().unwrap_or(0.0) + sum
     }
 
+    /// A stride or a dilation as a file may have it, for which the planes of all rows would be without end.
+    const FAR: usize = 1 << 20;
+
     /// Kernels, strides, paddings and dilations, groups of one filter and of several, by one thread and by more.
     #[test]
     fn convolutions_are_what_they_are_defined_to_be() {
@@ -180,6 +184,8 @@ mod tests {
             ([1, 5], [1, 2], [0, 7, 0, 6], [1, 2]),
             ([7, 7], [1, 1], [3; 4], [1, 1]),
             ([1, 1], [3, 3], [4, 5, 3, 2], [1, 1]),
+            ([1, 1], [FAR, FAR], [0; 4], [1, 1]),
+            ([2, 2], [FAR, 1], [FAR, FAR, 3, 2], [FAR, FAR]),
         ] {
             for (channels, filters, groups) in
                 [(4, 4, 4), (6, 3, 3), (1, 5, 1), (4, 6, 2), (3, 9, 3)]
@@ -214,5 +220,72 @@ mod tests {
                 tried += 1;
             }
         }
+    }
+
+    /// The sums of items alone are those of items together to the last place, whoever computes them: of more products
+    /// than are added up at once, with numbers that are not exact.
+    #[test]
+    fn convolutions_are_the_same_for_items_together() {
+        let geometry = ConvGeometry {
+            channels: 40,
+            height: 5,
+            width: 5,
+            filters: 6,
+            kernel: [3, 3],
+            stride: [1, 1],
+            pad: [1; 4],
+            dilation: [1, 1],
+            groups: 1,
+        };
+        let inexact = |n: usize| -> Vec<f32> { numbers(n).iter().map(|v| v / 7.0).collect() };
+        let conv = Conv {
+            weight: inexact(6 * geometry.taps()).into(),
+            bias: inexact(6).into(),
+            geometry,
+        };
+        let (x, to) = (inexact(4 * conv.geometry.in_len()), conv.geometry.out_len());
+        let of = |threads, each: usize| -> Vec<f32> {
+            let x = x.chunks(each * conv.geometry.in_len());
+            let outs = x.flat_map(|x| {
+                let mut out = vec![f32::NAN; x.len() / conv.geometry.in_len() * to];
+                convolve(&conv, x, threads, &mut out);
+                out
+            });
+            outs.collect()
+        };
+        let right = of(1, 4);
+        for (threads, each) in [(1, 1), (1, 3), (2, 4), (5, 2), (3, 1)] {
+            assert!(
+                of(threads, each) == right,
+                "{threads} threads, {each} items"
+            );
+        }
+    }
+
+    /// Products begin anew, whatever the memory held.
+    #[test]
+    fn products_do_not_add_to_what_was_there() {
+        for bias in [vec![], vec![1.0, 2.0]] {
+            let begun: f32 = bias.iter().sum();
+            let linear = Linear {
+                rows: 1,
+                k: 2,
+                n: 2,
+                weight: vec![1.0; 4].into(),
+                bias: bias.into(),
+            };
+            let mut out = [f32::NAN; 4];
+            multiply(&linear, &[1.0; 4], 1, &mut out);
+            assert_eq!(out[..2].iter().sum::<f32>(), 4.0 + begun);
+        }
+        let mut out = [f32::NAN; 2];
+        let matrices = Matrices {
+            batch: 1,
+            m: 1,
+            k: 2,
+            n: 1,
+        };
+        products(&matrices, [&[1.0; 4], &[2.0; 4]], &mut out);
+        assert_eq!(out, [4.0; 2]);
     }
 }

@@ -9,10 +9,9 @@ use crate::graph::{Conv, ConvGeometry};
 const BLOCK: usize = 64;
 
 /// A convolution of all items by one filter a group.
-pub(super) fn slide(conv: &Conv, x: &[f32], out: &mut [f32]) {
+pub(super) fn slide(conv: &Conv, planes: &Planes, x: &[f32], out: &mut [f32]) {
     let g = &conv.geometry;
     let ([oh, ow], of_group) = (g.out(), g.channels / g.groups * g.height * g.width);
-    let planes = Planes::new(g);
     // What is padding for one group is so for all.
     let memory = || (vec![0.0; planes.len()], vec![0.0; planes.places()]);
     let maps = out.par_chunks_mut(oh * ow).enumerate();
@@ -32,10 +31,12 @@ pub(super) fn slide(conv: &Conv, x: &[f32], out: &mut [f32]) {
     });
 }
 
-/// A group's channels with their padding, each apart into planes of the rows and columns that a stride leaves out, so
+/// A group's channels with their padding, apart into planes of rows and columns that lie a stride from each other, so
 /// that what a tap meets in one place after the other stands side by side.
-struct Planes<'a> {
+pub(super) struct Planes<'a> {
     g: &'a ConvGeometry,
+    /// The first rows, and the first columns, of the planes that some tap meets.
+    first: [Vec<usize>; 2],
     /// Numbers of a row, and of a plane.
     row: usize,
     plane: usize,
@@ -43,30 +44,58 @@ struct Planes<'a> {
     taps: Vec<usize>,
 }
 
+/// How many times the numbers of a group and of its map planes may have: padding alone can be without end.
+const MOST: usize = 8;
+
 impl<'a> Planes<'a> {
-    fn new(g: &'a ConvGeometry) -> Self {
+    /// Planes, where there is one filter a group and they are not far larger than what they are made of.
+    pub(super) fn new(g: &'a ConvGeometry) -> Option<Self> {
+        let first = [0, 1].map(|d| {
+            let mut first: Vec<usize> = Vec::new();
+            for tap in (0..g.kernel[d]).map(|tap| tap * g.dilation[d] % g.stride[d]) {
+                if !first.contains(&tap) {
+                    first.push(tap);
+                }
+            }
+            first
+        });
         // Rows, and columns, of a plane that some place of the output meets.
         let reach = |d: usize| g.out()[d] + (g.kernel[d] - 1) * g.dilation[d] / g.stride[d];
-        let (row, plane) = (reach(1), reach(0) * reach(1));
-        let [sy, sx] = g.stride;
-        let of_tap = |tap: usize| {
-            let (channel, at) = (
-                tap / (g.kernel[0] * g.kernel[1]),
-                tap % (g.kernel[0] * g.kernel[1]),
-            );
-            let [y, x] = [
-                at / g.kernel[1] * g.dilation[0],
-                at % g.kernel[1] * g.dilation[1],
-            ];
-            let of_stride = (channel * sy + y % sy) * sx + x % sx;
-            of_stride * plane + y / sy * row + x / sx
-        };
-        Planes {
+        let (row, plane) = (reach(1), reach(0).saturating_mul(reach(1)));
+        let per_group = g.channels / g.groups;
+        let own = per_group * g.height * g.width + g.out_len() / g.filters + BLOCK;
+        let all = plane.saturating_mul(per_group * first[0].len() * first[1].len());
+        if g.filters != g.groups || all > MOST * own {
+            return None;
+        }
+        let mut planes = Planes {
             g,
+            first,
             row,
             plane,
-            taps: (0..g.taps()).map(of_tap).collect(),
-        }
+            taps: Vec::new(),
+        };
+        planes.taps = (0..g.taps()).map(|tap| planes.met_by(tap)).collect();
+        Some(planes)
+    }
+
+    /// Where what a tap meets begins.
+    fn met_by(&self, tap: usize) -> usize {
+        let (g, [kh, kw]) = (self.g, self.g.kernel);
+        let (channel, y) = (tap / (kh * kw), tap / kw % kh * g.dilation[0]);
+        let x = tap % kw * g.dilation[1];
+        let plane = self.of(channel, y, x).unwrap_or_default();
+        plane * self.plane + y / g.stride[0] * self.row + x / g.stride[1]
+    }
+
+    /// The plane that a place between the padding is in, if any tap meets it.
+    fn of(&self, channel: usize, y: usize, x: usize) -> Option<usize> {
+        let at = |d: usize, place: usize| {
+            let first = place % self.g.stride[d];
+            self.first[d].iter().position(|&of| of == first)
+        };
+        let (y, x) = (at(0, y)?, at(1, x)?);
+        Some((channel * self.first[0].len() + y) * self.first[1].len() + x)
     }
 
     /// The places for which sums are made: those of all rows of the output, in whole blocks.
@@ -76,8 +105,8 @@ impl<'a> Planes<'a> {
 
     /// All planes' numbers, and so many more that no tap of a block goes beyond.
     fn len(&self) -> usize {
-        let [sy, sx] = self.g.stride;
-        self.g.channels / self.g.groups * sy * sx * self.plane + self.places()
+        let planes = self.first[0].len() * self.first[1].len();
+        self.g.channels / self.g.groups * planes * self.plane + self.places()
     }
 
     /// Copies the channels `x` of a group between the padding.
@@ -89,9 +118,11 @@ impl<'a> Planes<'a> {
             if y / sy >= rows {
                 continue;
             }
-            for first in 0..sx {
-                let of_stride = (channel * sy + y % sy) * sx + first;
-                let to = &mut padded[of_stride * self.plane + y / sy * self.row..][..self.row];
+            for &first in &self.first[1] {
+                let Some(plane) = self.of(channel, y, first) else {
+                    continue;
+                };
+                let to = &mut padded[plane * self.plane + y / sy * self.row..][..self.row];
                 // The first column of the padded row that this plane has and that is no padding.
                 let column = g.pad[1] + (first + sx - g.pad[1] % sx) % sx;
                 let to = to.get_mut(column / sx..).unwrap_or_default();

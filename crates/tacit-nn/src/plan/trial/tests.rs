@@ -171,3 +171,32 @@ fn a_small_model_is_tried_on_many_samples() {
     assert_eq!(looked_at(100), Some(100));
     assert_eq!(looked_at(3000), Some(1024));
 }
+
+/// What is kept of the last rounding is what would be computed anew: in more manners, and of another rounding in between;
+/// the others' places go on behind those of the first.
+#[test]
+fn runs_that_are_kept_are_those_that_would_be_made() {
+    let graph = graph(&[3], vec![affine(3), node(Op::Mul, &[1, 0], &[3])]);
+    let mut finer = rounding(2);
+    finer.fractions.fill(7);
+    let all: Vec<f32> = (0..18).map(|i| i as f32 / 7.0 - 1.3).collect();
+    let whole = |rounding: &Rounding| {
+        let made = runs(&graph, rounding, (&all, 0), &manners(rounding, 5)).unwrap();
+        made.into_iter().map(|(_, run)| run).collect::<Vec<_>>()
+    };
+    let trial = trial(&graph, 4, &all);
+    for (rounding, repeats) in [
+        (rounding(2), 2),
+        (rounding(2), 5),
+        (finer, 5),
+        (rounding(2), 1),
+    ] {
+        let first = trial.first_runs(&graph, &rounding, repeats).unwrap();
+        let made = trial.all_runs(&graph, &rounding, repeats).unwrap();
+        for (at, (_, right)) in made.iter().enumerate() {
+            assert!(*right == whole(&rounding)[at], "{repeats} repeats, {at}");
+            assert!(first[at].1.0 == right.0[..12]);
+        }
+        assert!(made.len() == repeats && first.len() >= repeats);
+    }
+}
