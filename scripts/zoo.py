@@ -53,9 +53,9 @@ def apart(name, system, n, seconds):
     if done.returncode == 0:
         return json.loads(done.stdout.splitlines()[-1])
     lines = done.stderr.strip().splitlines() or [f"ended by signal {-done.returncode}"]
-    starts = [i for i, line in enumerate(lines) if "TacitError: " in line]
+    starts = [i for i, line in enumerate(lines) if line.startswith("tacit.errors.")]
     if starts:
-        return {"failed": "\n".join(lines[starts[-1] :]).split("TacitError: ", 1)[1]}
+        return {"failed": "\n".join(lines[starts[-1] :]).split(": ", 1)[1]}
     return {"failed": lines[-1], "trace": "\n".join(lines[-8:])}
 
 
