@@ -1,6 +1,7 @@
 //! Products of matrices and convolutions in the clear.
 
 use rayon::prelude::*;
+use tacit_algebra::isa::{Loop, run};
 
 use super::gemm;
 use super::slide::{Planes, slide};
@@ -8,20 +9,69 @@ use crate::graph::{Conv, ConvGeometry, Linear, Matrices};
 
 /// Rows times fixed weights.
 pub(super) fn multiply(linear: &Linear, x: &[f32], threads: usize, out: &mut [f32]) {
-    let Linear {
-        k, n, weight, bias, ..
-    } = linear;
+    let &Linear { k, n, .. } = linear;
     // Each thread takes some rows, so that it reads the weights once for all of them.
     let rows = (x.len() / k).div_ceil(threads).max(1);
     out.par_chunks_mut(rows * n)
         .zip(x.par_chunks(rows * k))
         .for_each(|(out, x)| {
-            match bias.is_empty() {
+            match linear.bias.is_empty() {
                 true => out.fill(0.0),
-                false => out.chunks_mut(*n).for_each(|row| row.copy_from_slice(bias)),
+                false => (out.chunks_mut(n)).for_each(|row| row.copy_from_slice(&linear.bias)),
             }
-            gemm(out, x, weight, [*k, *n]);
+            match linear.rows {
+                // However many items there are, so that the sums are the same to the last place.
+                1 => run(SingleRows { linear, x, out }),
+                _ => gemm(out, x, &linear.weight, [k, n]),
+            }
         });
+}
+
+/// Products of the one row that each item has: reading the weights is all that takes time.
+struct SingleRows<'a> {
+    linear: &'a Linear,
+    x: &'a [f32],
+    out: &'a mut [f32],
+}
+
+/// Rows that are made at a time, so that the weights are read once for all of them.
+const ROWS: usize = 8;
+/// Products that are added up before they are added to the sum.
+const DEPTH: usize = 4;
+
+impl Loop for SingleRows<'_> {
+    type Made = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let &Linear { k, n, .. } = self.linear;
+        let whole = k / DEPTH * DEPTH;
+        let (blocks, rest) = self.linear.weight.split_at(whole * n);
+        for (out, x) in self.out.chunks_mut(ROWS * n).zip(self.x.chunks(ROWS * k)) {
+            for (block, weight) in blocks.chunks_exact(DEPTH * n).enumerate() {
+                for (out, x) in out.chunks_exact_mut(n).zip(x.chunks_exact(k)) {
+                    add_block(out, &x[block * DEPTH..][..DEPTH], weight);
+                }
+            }
+            for (at, weight) in rest.chunks_exact(n).enumerate() {
+                for (out, x) in out.chunks_exact_mut(n).zip(x.chunks_exact(k)) {
+                    for (sum, &w) in out.iter_mut().zip(weight) {
+                        *sum += x[whole + at] * w;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds the products of some numbers with as many rows of weights.
+#[inline(always)]
+fn add_block(sums: &mut [f32], x: &[f32], weight: &[f32]) {
+    let n = sums.len();
+    let [a, b, c, d] = [0, 1, 2, 3].map(|at| (&weight[at * n..][..n], x[at]));
+    for (e, sum) in sums.iter_mut().enumerate() {
+        *sum += (a.0[e] * a.1 + b.0[e] * b.1) + (c.0[e] * c.1 + d.0[e] * d.1);
+    }
 }
 
 /// The products of matrices of `x` and `y`, pair by pair.
@@ -259,6 +309,35 @@ mod tests {
                 of(threads, each) == right,
                 "{threads} threads, {each} items"
             );
+        }
+    }
+
+    /// Single rows of any length, and several, are what they are defined to be, and the same for items together.
+    #[test]
+    fn rows_times_weights_are_what_they_are_defined_to_be() {
+        for (rows, k, n) in [(1, 1, 1), (1, 4, 3), (1, 11, 17), (1, 300, 70), (2, 11, 17)] {
+            let linear = Linear {
+                rows,
+                k,
+                n,
+                weight: numbers(k * n).into(),
+                bias: numbers(n).into(),
+            };
+            let x = numbers(19 * rows * k);
+            let of = |e: usize| {
+                let of_row = &x[e / n * k..][..k];
+                let sum = (0..k).map(|i| of_row[i] * linear.weight[i * n + e % n]);
+                linear.bias[e % n] + sum.sum::<f32>()
+            };
+            let right: Vec<f32> = (0..19 * rows * n).map(of).collect();
+            for (threads, together) in [(1, 19), (3, 19), (1, 1), (2, 9)] {
+                let each = x.chunks(together * rows * k).flat_map(|x| {
+                    let mut out = vec![f32::NAN; x.len() / k * n];
+                    multiply(&linear, x, threads, &mut out);
+                    out
+                });
+                assert!(each.eq(right.iter().copied()), "{rows} x {k} x {n}");
+            }
         }
     }
 
