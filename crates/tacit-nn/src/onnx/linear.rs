@@ -1,5 +1,7 @@
 //! Matrix products and batch normalisation.
 
+use rayon::prelude::*;
+
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::constant::Constant;
@@ -16,10 +18,19 @@ fn matrix(shape: &[usize]) -> Result<[usize; 2], Fault> {
     })
 }
 
+/// The matrix of so many rows and columns, turned.
 pub(super) fn transposed(weight: &[f32], [rows, columns]: [usize; 2]) -> Vec<f32> {
-    (0..columns)
-        .flat_map(|c| (0..rows).map(move |r| weight[r * columns + c]))
-        .collect()
+    /// Columns that a thread takes: as many lines of the cache are written again and again.
+    const COLUMNS: usize = 32;
+    let mut turned = vec![0.0; weight.len()];
+    let parts = turned.par_chunks_mut((COLUMNS * rows).max(1)).enumerate();
+    parts.for_each(|(at, part)| {
+        for (r, row) in weight.chunks(columns.max(1)).enumerate() {
+            let to = part.iter_mut().skip(r).step_by(rows);
+            to.zip(&row[at * COLUMNS..]).for_each(|(to, v)| *to = *v);
+        }
+    });
+    turned
 }
 
 /// Whether rows of the first input of a Gemm do not stand for themselves: it is turned, or multiplied with what is
@@ -188,4 +199,19 @@ pub(super) fn batch_norm(call: &Call, builder: &mut Builder) -> Result<Value, Fa
         vec![x],
         all.to_vec(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::transposed;
+
+    #[test]
+    fn a_turned_matrix_has_each_number_once() {
+        for [rows, columns] in [[1, 1], [3, 5], [2, 32], [33, 70], [0, 4], [4, 0]] {
+            let matrix: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();
+            let turned = transposed(&matrix, [rows, columns]);
+            let right = (0..rows * columns).map(|i| matrix[i % rows * columns + i / rows]);
+            assert!(turned.into_iter().eq(right), "{rows} x {columns}");
+        }
+    }
 }
