@@ -34,13 +34,13 @@ pub(super) struct Inputs {
     pub ends: Vec<f64>,
     /// The samples, or made-up inputs, one item after the other.
     typical: Vec<f32>,
-    /// Those of them that plans are tried on, and the others, if these were made up.
+    /// The typical inputs that plans are tried on, and the others, if these were made up.
     tried: Answered,
     untried: Answered,
     /// The range of every value with all of them.
     typical_seen: Ranges,
-    /// Inputs within the range that are unlike them: zero, all at one end of the range and quiet; beside samples
-    /// mirrored and far, too.
+    /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
+    /// and far.
     unlike: Answered,
     /// Whether samples were given that show something.
     sampled: bool,
@@ -70,7 +70,9 @@ impl Inputs {
         let [tried, untried] = answered.parted(half);
         let varied = affordable(graph, TRIAL_WORK, 1..=VARIED);
         let some = spread(&typical, row.ends.len(), varied);
-        let unlike = row.given(&unlike(&row.free(&some), &row.ends, samples.is_some()));
+        // Of a large model a made-up item is not mirrored or taken farther: it fills the range as it is.
+        let all = samples.is_some() || varied > 1;
+        let unlike = row.given(&unlike(&row.free(&some), &row.ends, all));
         Ok(Inputs {
             unlike: Answered::of(graph, unlike)?.finite(),
             tried,
@@ -183,9 +185,9 @@ fn parted(x: &[f32], item: usize, n: usize) -> [Vec<f32>; 2] {
     parts
 }
 
-/// Zeros, both ends of the ranges, and these in turn; and of every item its quiet likenesses, and of every sample its
-/// mirror image and its far one: made-up items fill the range as they are.
-fn unlike(some: &[f32], ends: &[f64], are_samples: bool) -> Vec<f32> {
+/// Zeros, both ends of the ranges, and these in turn; and of every item its quiet likenesses, and its mirror image and
+/// its far one if `all` are asked for.
+fn unlike(some: &[f32], ends: &[f64], all: bool) -> Vec<f32> {
     let within: Vec<f32> = ends.iter().map(|&end| largest_within(end)).collect();
     let signed = |sign: fn(usize) -> f32| {
         let one = move |(at, end): (usize, &f32)| sign(at) * end;
@@ -199,7 +201,7 @@ fn unlike(some: &[f32], ends: &[f64], are_samples: bool) -> Vec<f32> {
         let largest = item.iter().zip(ends).map(share).fold(0.0, f64::max);
         let far = if largest > 0.0 { 1.0 / largest } else { 1.0 };
         let far = |(v, end): (&f32, &f32)| ((f64::from(*v) * far) as f32).clamp(-end, *end);
-        if are_samples {
+        if all {
             x.extend(item.iter().map(|v| -v));
             x.extend(item.iter().zip(&within).map(far));
         }
@@ -301,7 +303,7 @@ impl Answered {
         alone.fold(Answered::default(), Answered::and)
     }
 
-    /// These items, and then others.
+    /// The items, and then others.
     pub(super) fn and(mut self, others: Self) -> Self {
         self.x.extend(others.x);
         self.outputs.extend(others.outputs);
