@@ -248,7 +248,7 @@ def test_busy_and_not_ready_are_asked_again(three, service):
 def test_busy_for_too_long(three, urls):
     core = three[0][2].services["digits"]
     core.said = {"code": "busy", "message": "wait", "retry_after": 0.2}
-    with tacit.connect(urls, keys=["key-0", "key-1", "key-2"], timeout=0.8) as service:
+    with tacit.connect(urls, keys=["key-0", "key-1", "key-2"], timeout=1.5) as service:
         refused("busy", lambda: service.predict("digits", X), party=urls[2])
     core.said = None
 

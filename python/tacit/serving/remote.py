@@ -41,6 +41,8 @@ MOST_WORDS = 64 << 10
 """Bytes of a refusal."""
 LEAST, MOST = 0.1, 3.0
 """Seconds between two tries, where the party names none, and what they double up to."""
+A_TRY = 0.25
+"""Seconds that there must be for asking once more."""
 TOLD_AFTER = 2.0
 """Seconds without a connection after which a log says what is waited for."""
 LOG = logging.getLogger("tacit")
@@ -149,7 +151,8 @@ class Remote:
                     told_at = None
                     LOG.warning("%s; trying for %.0f s more", why, deadline - clock())
             seconds = max(pause, wait or 0.0) * random.uniform(0.75, 1.25)
-            if clock() + seconds > deadline:
+            # With less time the others, who wait for this party, would be said not to answer.
+            if clock() + seconds + A_TRY > deadline:
                 raise why
             await asyncio.sleep(seconds)
             pause = min(2 * pause, MOST)
