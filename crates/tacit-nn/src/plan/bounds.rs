@@ -58,7 +58,7 @@ impl Inputs {
         let few = affordable(graph, MADE_UP_WORK, MADE_UP);
         let unsampled = || row.given(&made_up(&row.ends, few));
         let typical = samples.map_or_else(unsampled, <[f32]>::to_vec);
-        let half = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
+        let half = half_of_trial(graph);
         let [some, rest] = parted(&typical, row.ends.len(), half);
         // Of many samples nothing is kept but what they all show.
         let (answered, rest) = match samples {
@@ -121,8 +121,7 @@ impl Inputs {
 
     /// The inputs that plans are chosen by, half of them typical.
     pub(super) fn trial(&self, graph: &Graph) -> Answered {
-        let half = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
-        self.tried.clone().and(self.unlike.some(half))
+        (self.tried.clone()).and(self.unlike.some(half_of_trial(graph)))
     }
 
     /// At most `items` of the typical inputs, from everywhere among them.
@@ -139,8 +138,7 @@ impl Inputs {
     /// are enough of both among made-up items that plans are not chosen by, these are taken.
     pub(super) fn others(&self, graph: &Graph) -> Result<Answered, PlanError> {
         let half = affordable(graph, TRIAL_WORK, OTHERS).div_ceil(2);
-        let tried = affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2);
-        let [_, unlike] = self.unlike.clone().parted(tried);
+        let [_, unlike] = self.unlike.clone().parted(half_of_trial(graph));
         // The last of these are quiet.
         let quiet = unlike.items().saturating_sub(QUIET.len())..unlike.items();
         if self.untried.items() >= half && quiet.len() >= half {
@@ -159,6 +157,11 @@ impl Inputs {
         }
         Ok(Answered::of(graph, row.given(&others))?.finite())
     }
+}
+
+/// How many typical inputs plans are chosen by at most, and how many that are unlike them.
+fn half_of_trial(graph: &Graph) -> usize {
+    affordable(graph, TRIAL_WORK, TRIAL_ITEMS).div_ceil(2)
 }
 
 /// The places of at most `n` items of `all`, from everywhere among them.

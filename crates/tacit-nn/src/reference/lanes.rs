@@ -7,10 +7,9 @@ use crate::graph::{Graph, Op, ValueId, len};
 
 /// The most items that a lane computes at a time.
 const CHUNK: usize = 64;
-/// The elements that a value of a lane may have, unless one item has more: of more a product reads its weights no less
-/// often.
+/// The most elements that a value of a lane has, unless one item has more.
 const LANE_ELEMENTS: usize = 1 << 22;
-/// The elements that a value of all lanes may have, unless one item has more, which bounds the memory.
+/// The most elements that a value of all lanes together has, unless one item has more: it bounds the memory.
 const ALL_ELEMENTS: usize = 1 << 24;
 
 /// How many items have so many elements of every value, at least one.

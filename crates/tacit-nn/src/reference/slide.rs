@@ -44,12 +44,20 @@ pub(super) struct Planes<'a> {
     taps: Vec<usize>,
 }
 
-/// How many times the numbers of a group and of its map planes may have: padding alone can be without end.
+/// Planes have at most so many times the numbers of a group's channels and its map: a file's padding and dilations can be
+/// without end.
 const MOST: usize = 8;
+/// The most planes of a channel along an axis. Each row, and each tap, is looked for among them.
+const MOST_PLANES: usize = 64;
 
 impl<'a> Planes<'a> {
     /// Planes, where there is one filter a group and they are not far larger than what they are made of.
     pub(super) fn new(g: &'a ConvGeometry) -> Option<Self> {
+        // A file's kernel may be as wide as its input, and its stride, too.
+        let planes = |d: usize| g.kernel[d].min(g.stride[d]);
+        if g.filters != g.groups || planes(0).max(planes(1)) > MOST_PLANES {
+            return None;
+        }
         let first = [0, 1].map(|d| {
             let mut first: Vec<usize> = Vec::new();
             for tap in (0..g.kernel[d]).map(|tap| tap * g.dilation[d] % g.stride[d]) {
@@ -65,7 +73,7 @@ impl<'a> Planes<'a> {
         let per_group = g.channels / g.groups;
         let own = per_group * g.height * g.width + g.out_len() / g.filters + BLOCK;
         let all = plane.saturating_mul(per_group * first[0].len() * first[1].len());
-        if g.filters != g.groups || all > MOST * own {
+        if all > MOST * own {
             return None;
         }
         let mut planes = Planes {
@@ -165,5 +173,29 @@ impl Loop for Sums<'_> {
             }
             *to = sums;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel and a stride of thousands make as many planes, among which each of as many taps would be looked for.
+    #[test]
+    fn wide_kernels_have_no_planes() {
+        let of = |width| ConvGeometry {
+            channels: 1,
+            height: 1,
+            width: 1 << 20,
+            filters: 1,
+            kernel: [1, width],
+            stride: [1, width],
+            pad: [0; 4],
+            dilation: [1, 1],
+            groups: 1,
+        };
+        assert!(Planes::new(&of(MOST_PLANES)).is_some());
+        assert!(Planes::new(&of(MOST_PLANES + 1)).is_none());
+        assert!(Planes::new(&of(1 << 20)).is_none());
     }
 }
