@@ -103,11 +103,8 @@ def test_answers_are_kept_by_the_core_alone(three):
     """The core keeps answers within a limit of bytes; asked again, it is asked again."""
     one, number = three[0][0], secrets.token_bytes(16)
     first, texts = ask(three, number)
-    while any(answer.status_code != 200 for answer in first):
-        # What a machine that stood still did not answer in time is asked again.
-        assert {answer.json()["code"] for answer in first if answer.status_code != 200} == {
-            "timeout"
-        }
+    if any(answer.status_code != 200 for answer in first):
+        # A machine that stood still did not answer in time: whoever asks again is answered.
         first, _ = ask(three, number, texts)
     desk = one.party.host.models["digits", "1"].desk
     assert desk.tickets[number].waiting is None
