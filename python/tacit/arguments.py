@@ -130,7 +130,7 @@ def add_dimensions(command: argparse.ArgumentParser) -> None:
         action=Dimensions,
         default={},
         metavar="NAME=VALUE",
-        help="the value of a symbolic dimension",
+        help="the value of a symbolic dimension; 0 leaves out the inputs that have it",
     )
 
 

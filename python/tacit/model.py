@@ -300,7 +300,8 @@ def compile(
         last operation decides: ArgMax means `class`, Softmax, LogSoftmax and Sigmoid mean
         `probabilities`, anything else `logits`. Of equal outputs the first class comes first.
     dims
-        Values of the symbolic dimensions other than the batch axis.
+        Values of the symbolic dimensions other than the batch axis. Inputs with one of 0 hold
+        nothing, as a cache before the first token, and are left out.
     outputs
         The names of the outputs to compute, in this order; all that the file has when not given.
         Of several each is revealed as the file ends it, and what is revealed of values that outputs

@@ -110,3 +110,12 @@ def norm_by_parts(net, x, n):
     root = net("Sqrt", net("Add", variance, np.float32(1e-12)))
     scaled = net("Mul", net("Div", centred, root), net.rng.uniform(0.8, 1.2, n))
     return net("Add", scaled, net.rng.normal(0, 0.1, n))
+
+
+def normals(rng):
+    """Draws arrays of normal float32 numbers by `rng`: of a shape, and a deviation `scale`."""
+
+    def draw(*shape, scale=1.0):
+        return (scale * rng.standard_normal(shape)).astype(np.float32)
+
+    return draw

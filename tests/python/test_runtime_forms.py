@@ -4,16 +4,13 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from nets import Net, gelu
+from nets import Net, gelu, normals
 from onnx import TensorProto, helper, numpy_helper
 
 import tacit
 
 RNG = np.random.default_rng(5)
-
-
-def normal(*shape, scale=1.0):
-    return (scale * RNG.standard_normal(shape)).astype(np.float32)
+normal = normals(RNG)
 
 
 def write(path, nodes, constants=(), *, inputs=None, opset=17):
@@ -351,6 +348,7 @@ def test_what_is_made_for_one_processor_is_refused(tmp_path):
 REFUSED = {
     "lengths": ("Attention", ["x", "w", "b", "lengths"], {"num_heads": 2}, "'perm'"),
     "cache": ("Attention", ["x", "w", "b", "", "past"], {"num_heads": 2}, "it has a cache"),
+    "beams": ("MultiHeadAttention", ["x", "x", "x", *[""] * 6, "past"], {"num_heads": 2}, "beams"),
     "rotary": ("Attention", ["x", "w", "b"], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),
     "heads": ("Attention", ["x", "w", "b"], {"num_heads": 0}, "num_heads"),
     "packed": ("MultiHeadAttention", ["x"], {"num_heads": 2}, "packed"),

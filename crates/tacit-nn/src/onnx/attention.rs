@@ -8,6 +8,7 @@ mod hidden;
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
+use super::constant::Constant;
 use super::fold;
 use super::function::{line, shares};
 use super::mask::Mask;
@@ -139,7 +140,7 @@ impl Heads {
         i: usize,
         part: &str,
     ) -> Result<Heads, Fault> {
-        if call.input(i).is_none() {
+        if cache(call, i).is_none() {
             return Ok(self);
         }
         let new = self.apart(&mut Composer::new(call, builder), part)?;
@@ -177,11 +178,10 @@ pub(super) fn attention(call: &Call, builder: &mut Builder) -> Result<Vec<Value>
     let q = Heads::read(call, 0, "q_num_heads")?;
     let k = Heads::read(call, 1, "kv_num_heads")?;
     let v = Heads::read(call, 2, "kv_num_heads")?;
-    let cached = call
-        .input(4)
+    let cached = cache(call, 4)
         .map(|_| Heads::read(call, 4, ""))
         .transpose()?;
-    if call.input(4).is_some() != call.input(5).is_some() {
+    if cache(call, 4).is_some() != cache(call, 5).is_some() {
         return bad("it has a cache of keys or of values alone");
     }
     let k = k.after(call, builder, 4, "keys")?;
@@ -210,6 +210,51 @@ pub(super) fn attention(call: &Call, builder: &mut Builder) -> Result<Vec<Value>
     let from = usize::from(!call.whole);
     outputs.push(scores.with_shape(shape[from..].to_vec()));
     Ok(outputs)
+}
+
+/// A cache of keys or values, input `i`, if it holds any.
+fn cache<'a>(call: &Call<'a>, i: usize) -> Option<&'a Value> {
+    let empty = |value: &&Value| matches!(value, Value::Constant(c) if c.data.len() == 0);
+    call.input(i).filter(|value| !empty(value))
+}
+
+/// Unpadded: rows of queries, input 0, whose items have keys for every one of them and for all of the cache, input 2.
+///
+/// What input 1 says, the place of the last key of every item, tells the keys of queries from padding behind them.
+/// Of queries that see no later key that changes those alone which are padding themselves, and whose answers nothing
+/// defines; after a cache it tells where new keys belong.
+pub(super) fn unpadded(call: &Call) -> Result<Value, Fault> {
+    let queries = call.required(0)?;
+    let Some(cache) = cache(call, 2) else {
+        return Ok(queries.clone());
+    };
+    let rows = |value: &Value| match value {
+        Value::Constant(Constant { shape, .. }) | Value::Secret { shape, .. } => {
+            let before = shape.len().checked_sub(2)?;
+            i64::try_from(shape[before]).ok()
+        }
+        _ => None,
+    };
+    let (Some(new), Some(old)) = (rows(queries), rows(cache)) else {
+        return bad("its queries or its cache have no rows");
+    };
+    if !matches!(call.required(1)?, Value::Constant(_)) {
+        return unsupported(
+            "how many keys an item has is computed, which tells where its cache ends: fix the mask, as with --fix attention_mask=1",
+        );
+    }
+    match call.ints(1)?.iter().find(|&&last| last != new + old - 1) {
+        Some(last) => unsupported(format!(
+            "the last key of an item has the place {last}, where its cache of {old} and {new} new ones are given"
+        )),
+        None => Ok(queries.clone()),
+    }
+}
+
+/// WindowCache: keys and values that are kept for later, of which the sizes of buffers decide where they stand.
+pub(super) fn of_window() -> Vec<Value> {
+    let why = "it is a cache of a window, whose layout depends on that of its buffer: choose the other outputs, as with --outputs logits";
+    vec![Value::Refused(why.into()); 2]
 }
 
 /// Whether something in the file may read output `i`.

@@ -347,9 +347,7 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     if let Some(taken) = one_branch(condition, x, y) {
         return Ok(taken.clone());
     }
-    for (at, branch) in [(1, x), (2, y)] {
-        call.finite(at, branch)?;
-    }
+    call.finite(1, x).and(call.finite(2, y))?;
     let result = if let Value::Constant(chosen) = condition {
         let chosen = fold::truths(chosen, |c| c);
         let others = fold::truths(&chosen, |c| !c);
@@ -367,7 +365,7 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         two(call, builder, (Arithmetic::Add, "sum"), &chosen, &others)?
     } else {
         let difference = match (x, y) {
-            (Value::Constant(a), Value::Constant(b)) => Value::Constant(fold::binary("Sub", a, b)?),
+            (Value::Constant(a), Value::Constant(b)) => Value::Constant(fold::difference(a, b)?),
             _ => two(call, builder, (Arithmetic::Sub, "difference"), x, y)?,
         };
         let chosen = two(

@@ -188,7 +188,7 @@ impl Reader {
                 .parse()
                 .map_err(|_| format!("its external data has the {key} '{text}', not a number")),
         };
-        let want = (n * kind.size()) as u64;
+        let want = kind.bytes(n) as u64;
         let (offset, length) = (number("offset", 0)?, number("length", want)?);
         if length != want {
             return Err(format!(
@@ -236,11 +236,11 @@ impl Reader {
 }
 
 fn decode_raw(raw: &[u8], kind: DataType, n: usize) -> Result<Data, String> {
-    if raw.len() != n * kind.size() {
+    if raw.len() != kind.bytes(n) {
         return Err(format!(
             "it has {} bytes of data, its shape needs {}",
             raw.len(),
-            n * kind.size()
+            kind.bytes(n)
         ));
     }
     fn words<const W: usize, T, C: FromIterator<T>>(raw: &[u8], f: impl Fn([u8; W]) -> T) -> C {
@@ -253,6 +253,7 @@ fn decode_raw(raw: &[u8], kind: DataType, n: usize) -> Result<Data, String> {
         DataType::Half => Data::Float(words(raw, |b| half(u16::from_le_bytes(b)))),
         DataType::Bfloat => Data::Float(words(raw, |b| bfloat(u16::from_le_bytes(b)))),
         DataType::Bool => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b != 0))),
+        DataType::Signed(2 | 4) | DataType::Unsigned(2 | 4) => Data::Int(packed(raw, kind, n)),
         DataType::Signed(8) => Data::Int(words(raw, |[b]: [u8; 1]| i64::from(b as i8))),
         DataType::Signed(16) => Data::Int(words(raw, |b| i64::from(i16::from_le_bytes(b)))),
         DataType::Signed(32) => Data::Int(words(raw, |b| i64::from(i32::from_le_bytes(b)))),
@@ -262,6 +263,14 @@ fn decode_raw(raw: &[u8], kind: DataType, n: usize) -> Result<Data, String> {
         DataType::Unsigned(32) => Data::Int(words(raw, |b| i64::from(u32::from_le_bytes(b)))),
         DataType::Unsigned(_) => unsigned(words::<8, u64, Vec<u64>>(raw, u64::from_le_bytes))?,
     })
+}
+
+/// The first `n` integers of less than a byte, each byte's from its lowest bits on.
+fn packed(raw: &[u8], kind: DataType, n: usize) -> Vec<i64> {
+    let bits = kind.bits();
+    let of_byte =
+        |&byte: &u8| (0..8 / bits).filter_map(move |i| kind.wrap(i64::from(byte) >> (i * bits)));
+    raw.iter().flat_map(of_byte).take(n).collect()
 }
 
 /// 64-bit integers without a sign, of which only those are read that fit one with a sign.
@@ -281,6 +290,10 @@ fn decode_typed(tensor: &TensorProto, kind: DataType, n: usize) -> Result<Data, 
         DataType::Bfloat => Data::Float(small.map(|&v| bfloat(v as u16)).collect()),
         DataType::Signed(64) => Data::Int(tensor.int64_data.clone()),
         DataType::Unsigned(32 | 64) => unsigned(tensor.uint64_data.clone())?,
+        DataType::Signed(2 | 4) | DataType::Unsigned(2 | 4) => {
+            let bytes: Vec<u8> = small.map(|&v| v as u8).collect();
+            Data::Int(packed(&bytes, kind, n))
+        }
         _ => Data::Int(small.filter_map(|&v| kind.wrap(v.into())).collect()),
     };
     if data.len() != n {

@@ -13,7 +13,7 @@ use crate::index::{broadcast, common_shape, pick, transpose, whole};
 use crate::reference::gemm;
 
 pub(super) use computed::computed;
-pub(super) use numbers::{binary, chosen, floats, logarithms, truths};
+pub(super) use numbers::{binary, chosen, difference, floats, logarithms, truths};
 
 /// The most multiplications of constants at a node.
 const MAX_WORK: usize = 1 << 32;
@@ -58,6 +58,7 @@ pub(super) fn fold(
             numbers::binary(op, call.constant(0)?, call.constant(1)?)?
         }
         op if numbers::UNARY.contains(&op) => numbers::unary(op, call.constant(0)?)?,
+        "DequantizeBlocks" => quantise::blocks(call)?,
         "DequantizeLinear" => quantise::constant(call)?,
         "Concat" => concat(call, &inputs)?,
         "MatMul" => product(call.constant(0)?, call.constant(1)?)?,

@@ -12,7 +12,7 @@ use super::lower;
 use super::mask::{feed_softmax, hiding, single_numbers};
 use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
-use super::table::{Opsets, operation};
+use super::table::{Opsets, is_standard, operation};
 use super::tail::last_nodes;
 use super::typed::Types;
 use super::weighed::weights;
@@ -436,7 +436,7 @@ pub(super) fn invalid(node: &NodeProto, why: String) -> ImportError {
 }
 
 pub(super) fn unsupported(node: &NodeProto, scope: &str, why: String) -> UnsupportedNode {
-    let op = if node.domain.is_empty() {
+    let op = if is_standard(node) {
         node.op_type.clone()
     } else {
         format!("{}::{}", node.domain, node.op_type)

@@ -105,7 +105,10 @@ pub(super) fn body(
     call: &NodeProto,
     count: usize,
 ) -> Result<Vec<NodeProto>, ImportError> {
-    if call.input.len() > function.input.len() || call.output.len() > function.output.len() {
+    // Names that are left out at the end are none.
+    let given = call.input.iter().rposition(|name| !name.is_empty());
+    let given = given.map_or(0, |last| last + 1);
+    if given > function.input.len() || call.output.len() > function.output.len() {
         return Err(unusable(format!(
             "its node '{}' calls the function '{}' with more inputs or outputs than that has",
             call.name, function.name

@@ -98,7 +98,7 @@ impl<'a> Importer<'a> {
         let (fixed, given): (Vec<_>, Vec<_>) = self
             .inputs(used)?
             .into_iter()
-            .partition(|input| self.options.fix.contains_key(&input.name));
+            .partition(|input| self.is_fixed(input));
         self.check_dims(&[&given[..], &fixed].concat(), builder.whole)?;
         let axes = self.batch_axes(&given, builder.whole && builder.items.is_none());
         let mut inputs = Vec::new();
@@ -205,7 +205,21 @@ impl<'a> Importer<'a> {
         Ok((input, size))
     }
 
-    /// An input that has one number everywhere, which every party knows.
+    /// Whether an input is known before any prediction: one that is fixed, or holds nothing since a free dimension
+    /// of it was given the size 0, as a cache of none.
+    fn is_fixed(&self, input: &ValueInfoProto) -> bool {
+        let mut axes = dims(input).iter().enumerate();
+        self.options.fix.contains_key(&input.name)
+            || axes.any(|(axis, dim)| self.is_emptied(input, axis, dim))
+    }
+
+    /// Whether a free dimension was given the size 0.
+    fn is_emptied(&self, input: &ValueInfoProto, axis: usize, dim: &DimensionProto) -> bool {
+        let given = self.options.dims.get(&free_name(input, axis, dim));
+        dim.dim_value.is_none() && given == Some(&0)
+    }
+
+    /// An input that has one number everywhere, which every party knows, or no number.
     fn fixed(
         &self,
         proto: &ValueInfoProto,
@@ -215,7 +229,7 @@ impl<'a> Importer<'a> {
         let Some(kind) = elements(proto)? else {
             return Err(fail(&proto.name, "it holds texts, which no number fixes"));
         };
-        let value = self.options.fix[&proto.name];
+        let value = self.options.fix.get(&proto.name).copied().unwrap_or(0.0);
         let dims = dims(proto);
         let batch = axes.of(proto);
         let mut shape = Vec::new();
@@ -224,6 +238,7 @@ impl<'a> Importer<'a> {
             shape.push(match (is_batch, builder.whole, builder.items) {
                 (true, false, _) => 1,
                 (true, true, Some(items)) => items,
+                _ if self.is_emptied(proto, axis, dim) => 0,
                 _ => self.dimension(proto, axis, dim)?,
             });
         }
@@ -272,9 +287,27 @@ impl<'a> Importer<'a> {
         let name = free_name(input, axis, dim);
         let given = self.options.dims.get(&name).copied().filter(|&d| d > 0);
         given.ok_or_else(|| {
-            let why = format!("its axis {axis} is the free dimension '{name}'; only the batch (axis 0) may be free: give its size with --dim {name}=SIZE");
+            let mut why = format!("its axis {axis} is the free dimension '{name}'; only the batch (axis 0) may be free: give its size with --dim {name}=SIZE");
+            let others = self.other_names(&name);
+            if !others.is_empty() {
+                why += &format!("; sizes are missing of '{}', too", others.join("', '"));
+            }
             fail(&input.name, &why)
         })
+    }
+
+    /// The names of free dimensions behind the first axis without a size, but for one.
+    fn other_names(&self, but: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for input in &self.graph.input {
+            let later = dims(input).iter().enumerate().skip(1);
+            let free = later.filter(|(_, dim)| dim.dim_value.is_none());
+            names.extend(free.map(|(axis, dim)| free_name(input, axis, dim)));
+        }
+        names.retain(|name| name != but && !self.options.dims.contains_key(name));
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// Where the batch stands in these inputs.
@@ -294,7 +327,7 @@ impl<'a> Importer<'a> {
             batch.is_none_or(|size| size.is_some_and(|n| n > 0))
         };
         let mut given = inputs.iter();
-        Ok(given.all(|input| fixed(input) || self.options.fix.contains_key(&input.name)))
+        Ok(given.all(|input| fixed(input) || self.is_fixed(input)))
     }
 }
 
@@ -330,7 +363,7 @@ impl Importer<'_> {
     /// Whether the batch axis of every input is free.
     pub(super) fn has_free_batch(&self, used: &HashSet<&str>) -> Result<bool, ImportError> {
         let inputs = self.inputs(used)?;
-        let given = |input: &&&ValueInfoProto| !self.options.fix.contains_key(&input.name);
+        let given = |input: &&&ValueInfoProto| !self.is_fixed(input);
         let given: Vec<_> = inputs.iter().filter(given).copied().collect();
         let axes = self.batch_axes(&given, false);
         let free = |input: &&ValueInfoProto| {

@@ -36,9 +36,13 @@ impl DataType {
             data_type::UINT16 => DataType::Unsigned(16),
             data_type::UINT32 => DataType::Unsigned(32),
             data_type::UINT64 => DataType::Unsigned(64),
+            data_type::UINT4 => DataType::Unsigned(4),
+            data_type::INT4 => DataType::Signed(4),
+            data_type::UINT2 => DataType::Unsigned(2),
+            data_type::INT2 => DataType::Signed(2),
             _ => {
                 return Err(format!(
-                    "the data type {code}; float, double, float16, bfloat16, bool and integers of 8 to 64 bits are read"
+                    "the data type {code}; float, double, float16, bfloat16, bool and integers of 2, 4 and 8 to 64 bits are read"
                 ));
             }
         })
@@ -55,15 +59,20 @@ impl DataType {
         )
     }
 
-    /// Bytes of a number.
-    pub(super) fn size(self) -> usize {
+    /// Bits of a number in a file.
+    pub(super) fn bits(self) -> usize {
         match self {
-            DataType::Bool => 1,
-            DataType::Half | DataType::Bfloat => 2,
-            DataType::Float => 4,
-            DataType::Double => 8,
-            DataType::Signed(bits) | DataType::Unsigned(bits) => bits as usize / 8,
+            DataType::Bool => 8,
+            DataType::Half | DataType::Bfloat => 16,
+            DataType::Float => 32,
+            DataType::Double => 64,
+            DataType::Signed(bits) | DataType::Unsigned(bits) => bits as usize,
         }
+    }
+
+    /// Bytes of so many numbers, of which few bits share one.
+    pub(super) fn bytes(self, n: usize) -> usize {
+        (n * self.bits()).div_ceil(8)
     }
 
     /// The name of the type in messages.

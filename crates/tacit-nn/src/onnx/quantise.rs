@@ -3,6 +3,7 @@
 //! Computed integers are whole fixed-point numbers. What a type does not hold is clipped before it is rounded,
 //! which is what saturation means, so that the search for the nearest integer has the range of the type.
 
+mod blocks;
 mod dynamic;
 mod products;
 
@@ -15,6 +16,7 @@ use super::kind::DataType;
 use super::nary::on;
 use crate::graph::{Op, Whole};
 
+pub(super) use blocks::blocks;
 pub(super) use dynamic::dynamic;
 pub(super) use products::{integer, linear};
 
@@ -122,7 +124,7 @@ impl Scales {
         kind: DataType,
     ) -> Result<Value, Fault> {
         let (least, most) = match kind {
-            DataType::Signed(8 | 16) | DataType::Unsigned(8 | 16) => kind.holds_within(),
+            DataType::Signed(..=16) | DataType::Unsigned(..=16) => kind.holds_within(),
             _ => return unsupported(format!("it makes numbers of the type {}", kind.name())),
         };
         let zeros = self.zero.as_ref().map(|zero| zero.data.floats());

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
-use super::compose::Composer;
+use super::compose::{Composer, value};
 use super::constant::{Constant, bounded_len};
 use super::fold::{rearranged, select};
 use super::{selection, shape};
@@ -106,7 +106,7 @@ pub(super) fn concat(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
 
 /// All inputs one after the other along axis `along` of an item.
 pub(super) fn joined(call: &Call, builder: &mut Builder, along: usize) -> Result<Value, Fault> {
-    let parts = (0..call.inputs.len())
+    let mut parts = (0..call.inputs.len())
         .map(|i| part(call, i))
         .collect::<Result<Vec<_>, _>>()?;
     let Some(first) = parts.first().map(|part| part.shape.clone()) else {
@@ -125,8 +125,14 @@ pub(super) fn joined(call: &Call, builder: &mut Builder, along: usize) -> Result
         out[along] += shape[along];
     }
     bounded_len(&out)?;
+    if len(&out) > 0 {
+        parts.retain(|part| part.shape[along] > 0);
+    }
     let (outer, inner) = (len(&out[..along]), len(&out[along + 1..]));
     let computed: Vec<ValueId> = parts.iter().filter_map(|part| part.value()).collect();
+    if let ([only], 1) = (&computed[..], parts.len()) {
+        return Ok(value(*only, out));
+    }
     if computed.len() == parts.len() {
         return builder.push(call, Op::Concat { outer }, computed, out);
     }

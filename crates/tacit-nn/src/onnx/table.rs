@@ -15,8 +15,8 @@ mod written;
 
 use super::call::{Fault, bad, unsupported};
 use super::proto::{AttributeProto, NodeProto};
-pub(super) use domain::{Opsets, is_of_runtime, is_table};
-use domain::{STANDARD, TABLES, is_standard};
+pub(super) use domain::{MADE, Opsets, is_of_runtime, is_standard, is_table};
+use domain::{STANDARD, TABLES};
 pub(super) use page::names;
 pub use page::operations_page;
 pub(super) use runtime::RUNTIME;
@@ -391,7 +391,9 @@ pub(super) fn operation(node: &NodeProto) -> Option<&'static Operation> {
         false if node.domain.starts_with(written::PREVIEW) => written::PREVIEWED.iter().find(named),
         false => {
             let mut all = GROUPS.into_iter().flatten();
-            all.find(|op| is_standard(node) && named(op))
+            let made = written::MADE_ALONE.iter().find(named);
+            let made = made.filter(|_| node.domain == MADE);
+            made.or_else(|| all.find(|op| is_standard(node) && named(op)))
         }
     }
 }

@@ -103,10 +103,12 @@ fn treats(call: &Call) -> Option<Treats> {
         | "TopK"
         | "Transpose"
         | "Trilu"
+        | "Unpadded"
+        | "WindowCache"
         | "Unsqueeze"
         | "Upsample" => Axes,
         // Of constants alone.
-        "NonZero" | "OneHot" | "Range" => Axes,
+        "DequantizeBlocks" | "NonZero" | "OneHot" | "Range" => Axes,
         "ZipMap" => Axes,
         "BatchNormalization" | "Conv" | "Gemm" => Axes,
         "MaxPool" if call.node.output.len() > 1 => Places(0),

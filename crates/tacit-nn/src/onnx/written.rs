@@ -13,7 +13,7 @@ use super::importer;
 use super::inline::{body, called};
 use super::nested::captured;
 use super::proto::{AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto};
-use super::table::{Opsets, is_of_runtime, operation};
+use super::table::{MADE, Opsets, is_of_runtime, operation};
 
 /// What the file says of the values that its nodes read, by their names.
 pub(super) struct Tensors {
@@ -178,6 +178,21 @@ impl Definition {
             attribute,
             ..NodeProto::default()
         });
+    }
+
+    /// A node of an operation of [`MADE`].
+    fn made(
+        &mut self,
+        op: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        attribute: Vec<AttributeProto>,
+    ) {
+        self.op(op, inputs, "", attribute);
+        if let Some(node) = self.nodes.last_mut() {
+            node.domain = MADE.into();
+            node.output = outputs.iter().map(|name| name.to_string()).collect();
+        }
     }
 
     /// Nodes by lines `to = operation inputs`.

@@ -52,6 +52,11 @@ pub(super) const UNARY: [&str; 22] = [
     "Softplus",
 ];
 
+/// `a - b` as floats, whatever the type of either.
+pub(in super::super) fn difference(a: &Constant, b: &Constant) -> Result<Constant, Fault> {
+    binary("Sub", &floats(a), &floats(b))
+}
+
 /// `a` and `b`, stretched to each other's shape.
 pub(in super::super) fn binary(op: &str, a: &Constant, b: &Constant) -> Result<Constant, Fault> {
     let [(shape, x), (_, y)] = met(a, b)?;

@@ -26,6 +26,10 @@ pub(super) const TABLES: Domain = Domain {
     known: 1..=5,
 };
 
+/// The domain of operations in definitions of others, which are those of the newest operator set whatever the file's,
+/// and some that no file has.
+pub(in crate::onnx) const MADE: &str = "tacit.made";
+
 /// The operator sets that a file names; of a domain that it does not name there is none.
 #[derive(Clone, Copy)]
 pub(in crate::onnx) struct Opsets {
@@ -61,6 +65,7 @@ impl Opsets {
     /// The operator set of a node's domain.
     pub(in crate::onnx) fn of(&self, node: &NodeProto) -> Result<i64, String> {
         let version = match is_table(node) {
+            _ if node.domain == MADE => Some(*STANDARD.known.end()),
             true => self.tables,
             false => self.standard,
         };
@@ -101,9 +106,9 @@ pub(in crate::onnx) fn is_table(node: &NodeProto) -> bool {
     TABLES.is_named(&node.domain)
 }
 
-/// Whether a node is of the standard's own domain.
+/// Whether a node is of the standard's own domain, or of definitions in its terms.
 pub(in crate::onnx) fn is_standard(node: &NodeProto) -> bool {
-    STANDARD.is_named(&node.domain)
+    STANDARD.is_named(&node.domain) || node.domain == MADE
 }
 
 /// Whether a node is an operation of ONNX Runtime's own.

@@ -1,6 +1,6 @@
 //! ONNX Runtime's own operations.
 
-use super::Holds::{Float, Floats, Int, Ints, Text};
+use super::Holds::{Float, Floats, Int, Ints, Text, Texts};
 use super::{Attribute, MANY, NOW, Operation, op};
 
 /// The domain of ONNX Runtime's own operations.
@@ -8,6 +8,7 @@ pub(in crate::onnx) const RUNTIME: &str = "com.microsoft";
 
 const EPSILON: &[Attribute] = &[("epsilon", Float, 0, NOW)];
 const HEADS: &str = "without caches; a mask of 1 and 0 for every key of an item";
+const CAUSAL: &str = "floats in its cache, which may be empty; a constant bias; after a cache that holds keys, constant counts that leave none out";
 const POOL: &[Attribute] = &[
     ("auto_pad", Text, 0, NOW),
     ("ceil_mode", Int, 0, NOW),
@@ -43,6 +44,20 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "of items from constants",
     ),
     op("DequantizeLinear", 3, &[("axis", Int, 0, NOW)], SCALED),
+    op(
+        "DynamicQuantizeLSTM",
+        12,
+        &[
+            ("activation_alpha", Floats, 0, NOW),
+            ("activation_beta", Floats, 0, NOW),
+            ("activations", Texts, 0, NOW),
+            ("clip", Float, 0, NOW),
+            ("direction", Text, 0, NOW),
+            ("hidden_size", Int, 0, NOW),
+            ("input_forget", Int, 0, NOW),
+        ],
+        "as LSTM; inputs and states are not quantised",
+    ),
     op("DynamicQuantizeMatMul", 5, &[], "as DynamicQuantizeLinear"),
     op(
         "EmbedLayerNormalization",
@@ -93,8 +108,56 @@ pub(super) const OPERATIONS: &[Operation] = &[
         ],
         "as MatMul; batches are not turned",
     ),
+    op(
+        "GatherBlockQuantized",
+        4,
+        &[
+            ("bits", Int, 0, NOW),
+            ("block_size", Int, 0, NOW),
+            ("gather_axis", Int, 0, NOW),
+            ("quantize_axis", Int, 0, NOW),
+        ],
+        "blocks along the last axis; otherwise as Gather",
+    ),
     op("Gelu", 1, &[], ""),
+    op(
+        "GroupQueryAttention",
+        MANY,
+        &[
+            ("causal", Int, 0, NOW),
+            ("do_rotary", Int, 0, NOW),
+            ("k_norm_epsilon", Float, 0, NOW),
+            ("k_quant_type", Text, 0, NOW),
+            ("kv_cache_bit_width", Int, 0, NOW),
+            ("kv_num_heads", Int, 0, NOW),
+            ("local_window_size", Int, 0, NOW),
+            ("num_heads", Int, 0, NOW),
+            ("q_norm_epsilon", Float, 0, NOW),
+            ("qk_norm_epsilon", Float, 0, NOW),
+            ("qk_output", Int, 0, NOW),
+            ("rotary_interleaved", Int, 0, NOW),
+            ("scale", Float, 0, NOW),
+            ("sliding_window_cache", Int, 0, NOW),
+            ("smooth_softmax", Int, 0, NOW),
+            ("softcap", Float, 0, NOW),
+            ("v_quant_type", Text, 0, NOW),
+        ],
+        CAUSAL,
+    ),
     op("MatMulIntegerToFloat", 7, &[], "as MatMulInteger"),
+    op(
+        "MatMulNBits",
+        6,
+        &[
+            ("K", Int, 0, NOW),
+            ("N", Int, 0, NOW),
+            ("accuracy_level", Int, 0, NOW),
+            ("bits", Int, 0, NOW),
+            ("block_size", Int, 0, NOW),
+            ("weight_prepacked", Int, 0, NOW),
+        ],
+        "constant weights of 1, 2, 4 or 8 bits, in file order; inputs are not quantised, whatever 'accuracy_level' allows",
+    ),
     op(
         "MultiHeadAttention",
         10,
@@ -104,7 +167,26 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("scale", Float, 0, NOW),
             ("unidirectional", Int, 0, NOW),
         ],
+        "without buffers for caches; a mask of 1 and 0 for every key of an item",
+    ),
+    op(
+        "QAttention",
+        9,
+        &[
+            ("do_rotary", Int, 0, NOW),
+            ("mask_filter_value", Float, 0, NOW),
+            ("num_heads", Int, 0, NOW),
+            ("past_present_share_buffer", Int, 0, NOW),
+            ("scale", Float, 0, NOW),
+            ("unidirectional", Int, 0, NOW),
+        ],
         HEADS,
+    ),
+    op(
+        "QEmbedLayerNormalization",
+        18,
+        &[("epsilon", Float, 0, NOW), ("mask_index_type", Int, 0, NOW)],
+        "its output",
     ),
     op(
         "QGemm",
@@ -142,6 +224,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     op("QuickGelu", 1, &[("alpha", Float, 0, NOW)], ""),
     op(
+        "RotaryEmbedding",
+        4,
+        &[
+            ("interleaved", Int, 0, NOW),
+            ("is_packed_batching", Int, 0, NOW),
+            ("num_heads", Int, 0, NOW),
+            ("rotary_embedding_dim", Int, 0, NOW),
+            ("scale", Float, 0, NOW),
+        ],
+        "constant places and angles",
+    ),
+    op(
         "SkipLayerNormalization",
         5,
         EPSILON,
@@ -152,5 +246,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         4,
         EPSILON,
         "constant scale and bias",
+    ),
+    op(
+        "TransposeMatMul",
+        2,
+        &[
+            ("alpha", Float, 0, NOW),
+            ("transA", Int, 0, NOW),
+            ("transB", Int, 0, NOW),
+        ],
+        "as FusedMatMul",
     ),
 ];

@@ -77,6 +77,23 @@ pub(super) const PREVIEWED: &[Operation] = &[
     ),
 ];
 
+/// Operations that stand in definitions alone.
+pub(super) const MADE_ALONE: &[Operation] = &[
+    op(
+        "DequantizeBlocks",
+        4,
+        &[
+            ("axis", Int, 0, NOW),
+            ("bits", Int, 0, NOW),
+            ("block_size", Int, 0, NOW),
+            ("columns", Int, 0, NOW),
+        ],
+        "",
+    ),
+    op("Unpadded", 3, &[], ""),
+    op("WindowCache", 2, &[], ""),
+];
+
 const FLEXIBLE: &[Attribute] = &[
     ("prob_mod", Graph, 0, NOW),
     ("scale", Float, 0, NOW),

@@ -20,7 +20,7 @@ pub(super) fn linear(written: &Written) -> Result<Definition, Fault> {
             return bad(format!("it has no {name}, which '{rule}' needs"));
         }
     }
-    let heads = Heads::of(written)?;
+    let heads = Heads::of(written, ["q_num_heads", "kv_num_heads"])?;
     let mut d = Definition::new(
         &["query", "key", "value", "past_state", "decay", "beta"],
         &["output", "present_state"],
@@ -58,14 +58,15 @@ pub(super) fn linear(written: &Written) -> Result<Definition, Fault> {
 }
 
 /// How many heads an attention has.
-struct Heads {
-    queries: i64,
-    keys: i64,
+pub(super) struct Heads {
+    pub(super) queries: i64,
+    pub(super) keys: i64,
 }
 
 impl Heads {
-    fn of(written: &Written) -> Result<Heads, Fault> {
-        let [queries, keys] = ["q_num_heads", "kv_num_heads"].map(|name| written.int(name, 0));
+    /// What the attributes of these names say.
+    pub(super) fn of(written: &Written, names: [&str; 2]) -> Result<Heads, Fault> {
+        let [queries, keys] = names.map(|name| written.int(name, 0));
         match keys > 0 && queries > 0 && queries <= 1 << 20 && queries % keys == 0 {
             true => Ok(Heads { queries, keys }),
             false => bad(format!(

@@ -21,24 +21,56 @@ pub(super) fn packed(written: &Written) -> Result<Definition, Fault> {
     let Some(&[_, all]) = written.sizes(1) else {
         return unsupported("its weights are no matrix of the file");
     };
+    d.lines("product = MatMul input weights");
+    let bias = written.has_input(5).then_some("attention_bias");
+    of_product(&mut d, written, all, (3, bias))?;
+    Ok(d)
+}
+
+/// QAttention: the same, of a product of integers.
+pub(super) fn quantised(written: &Written) -> Result<Definition, Fault> {
+    let names = ["A", "B", "bias", "As", "Bs", "mask_index", "Az", "Bz"];
+    let mut d = Definition::new(&names, &["output"]);
+    refuse(written, &[(8, "a cache")], 1)?;
+    if written.int("do_rotary", 0) != 0 {
+        return unsupported("its 'do_rotary' is not 0");
+    }
+    let Some(&[_, all]) = written.sizes(1) else {
+        return unsupported("its weights are no matrix of the file");
+    };
+    super::quantised::product(&mut d, "product");
+    of_product(&mut d, written, all, (5, None))?;
+    Ok(d)
+}
+
+/// Attention from the `product` of rows with weights of so many columns, a mask of keys being that input.
+fn of_product(
+    d: &mut Definition,
+    written: &Written,
+    columns: i64,
+    (mask, bias): (usize, Option<&str>),
+) -> Result<(), Fault> {
     let given = written.attribute("qkv_hidden_sizes");
     let sizes = match given.map(|a| a.ints.as_slice()) {
-        None if all % 3 == 0 => [all / 3; 3],
-        Some(&[q, k, v]) if q > 0 && q == k && v > 0 && q.checked_mul(2) == all.checked_sub(v) => {
+        None if columns % 3 == 0 => [columns / 3; 3],
+        Some(&[q, k, v])
+            if q > 0 && q == k && v > 0 && q.checked_mul(2) == columns.checked_sub(v) =>
+        {
             [q, k, v]
         }
-        _ => return bad(format!("its {all} columns are no queries, keys and values")),
+        _ => {
+            return bad(format!(
+                "its {columns} columns are no queries, keys and values"
+            ));
+        }
     };
-    d.lines("product = MatMul input weights");
     d.lines(match written.has_input(2) {
         true => "all = Add product bias",
         false => "all = Identity product",
     });
-    split(&mut d, written, "all", ["query", "key", "value"], sizes);
-    let mask = written.has_input(3).then_some("mask_index");
-    let bias = written.has_input(5).then_some("attention_bias");
-    heads(&mut d, written, [mask, bias])?;
-    Ok(d)
+    split(d, written, ("all", -1), ["query", "key", "value"], sizes);
+    let mask = written.has_input(mask).then_some((mask, "mask_index"));
+    heads(d, written, (mask, bias))
 }
 
 /// MultiHeadAttention: of queries, keys and values that are given, each of them with all heads of a row side by side.
@@ -50,10 +82,12 @@ pub(super) fn apart(written: &Written) -> Result<Definition, Fault> {
         "bias",
         "key_padding_mask",
         "attention_bias",
+        "past_key",
+        "past_value",
     ];
-    let mut d = Definition::new(&names, &["output"]);
-    let caches = [(6, "a cache"), (7, "a cache"), (8, "a cache"), (9, "beams")];
-    refuse(written, &caches, 1)?;
+    let mut d = Definition::new(&names, &["output", "present_key", "present_value"]);
+    let shared = [(8, "a buffer for its cache"), (9, "beams")];
+    refuse(written, &shared, 3)?;
     if !written.has_input(1) || !written.has_input(2) {
         return unsupported("its keys or values are packed with its queries");
     }
@@ -65,7 +99,7 @@ pub(super) fn apart(written: &Written) -> Result<Definition, Fault> {
         let Some(&[all]) = written.sizes(3) else {
             return unsupported("its bias is no list of the file");
         };
-        split(&mut d, written, "bias", biases, [all / 3; 3]);
+        split(&mut d, written, ("bias", -1), biases, [all / 3; 3]);
     }
     for i in 0..3 {
         // Only rows side by side have three axes.
@@ -77,14 +111,18 @@ pub(super) fn apart(written: &Written) -> Result<Definition, Fault> {
             false => d.op("Identity", &[&same], to[i], vec![]),
         }
     }
-    let mask = written.has_input(4).then_some("key_padding_mask");
+    let mask = written.has_input(4).then_some((4, "key_padding_mask"));
     let bias = written.has_input(5).then_some("attention_bias");
-    heads(&mut d, written, [mask, bias])?;
+    heads(&mut d, written, (mask, bias))?;
     Ok(d)
 }
 
 /// Refuses what a file gives among inputs that are not read, and outputs from one on.
-fn refuse(written: &Written, inputs: &[(usize, &str)], outputs: usize) -> Result<(), Fault> {
+pub(super) fn refuse(
+    written: &Written,
+    inputs: &[(usize, &str)],
+    outputs: usize,
+) -> Result<(), Fault> {
     if let Some((_, what)) = inputs.iter().find(|(i, _)| written.has_input(*i)) {
         return unsupported(format!("it has {what}"));
     }
@@ -94,9 +132,15 @@ fn refuse(written: &Written, inputs: &[(usize, &str)], outputs: usize) -> Result
     }
 }
 
-/// Three parts of the last axis, of these sizes.
-fn split(d: &mut Definition, written: &Written, of: &str, to: [&str; 3], sizes: [i64; 3]) {
-    let along = int("axis", -1);
+/// Three parts of an axis, of these sizes.
+pub(super) fn split(
+    d: &mut Definition,
+    written: &Written,
+    (of, axis): (&str, i64),
+    to: [&str; 3],
+    sizes: [i64; 3],
+) {
+    let along = int("axis", axis);
     let (inputs, attribute) = match written.opset {
         ..13 => (vec![of], vec![along, ints("split", &sizes)]),
         _ => {
@@ -114,29 +158,23 @@ fn split(d: &mut Definition, written: &Written, of: &str, to: [&str; 3], sizes: 
 fn heads(
     d: &mut Definition,
     written: &Written,
-    [mask, bias]: [Option<&str>; 2],
+    (mask, bias): (Option<(usize, &str)>, Option<&str>),
 ) -> Result<(), Fault> {
     let count = written.int("num_heads", 0);
     if count < 1 {
         return bad(format!("its 'num_heads' is {count}"));
     }
     d.integers("by heads", &[0, 0, count, -1]);
-    let orders = [
-        ("query", [0, 2, 1, 3]),
-        ("key", [0, 2, 3, 1]),
-        ("value", [0, 2, 1, 3]),
-    ];
-    for (name, order) in orders {
+    for name in ["query", "key", "value"] {
         let [apart, turned] = ["apart", "turned"].map(|what| format!("{name} {what}"));
         d.op("Reshape", &[name, "by heads"], &apart, vec![]);
-        d.op("Transpose", &[&apart], &turned, vec![ints("perm", &order)]);
+        let order = vec![ints("perm", &[0, 2, 1, 3])];
+        d.op("Transpose", &[&apart], &turned, order);
     }
-    d.op(
-        "MatMul",
-        &["query turned", "key turned"],
-        "products",
-        vec![],
-    );
+    let [keys, values] = all(d, written);
+    let order = vec![ints("perm", &[0, 1, 3, 2])];
+    d.op("Transpose", &[keys], "columns", order);
+    d.op("MatMul", &["query turned", "columns"], "products", vec![]);
     match written.float("scale", 0.0) {
         0.0 => {
             size(d, "query turned", 3, "width");
@@ -162,7 +200,7 @@ fn heads(
         scores = "causal";
     }
     d.op("Softmax", &[scores], "shares", vec![int("axis", -1)]);
-    d.op("MatMul", &["shares", "value turned"], "mixed", vec![]);
+    d.op("MatMul", &["shares", values], "mixed", vec![]);
     let back = vec![ints("perm", &[0, 2, 1, 3])];
     d.op("Transpose", &["mixed"], "rows mixed", back);
     d.integers("side by side", &[0, 0, -1]);
@@ -170,10 +208,30 @@ fn heads(
     Ok(())
 }
 
+/// Keys and values by heads, after those of a cache, and as they are given out.
+fn all(d: &mut Definition, written: &Written) -> [&'static str; 2] {
+    let own = ["key turned", "value turned"];
+    if written.node.op_type != "MultiHeadAttention" {
+        return own;
+    }
+    for (i, name) in ["key", "value"].into_iter().enumerate() {
+        let given = format!("present_{name}");
+        match written.has_input(6 + i) {
+            true => {
+                let past = format!("past_{name}");
+                let both = [past.as_str(), own[i]];
+                d.op("Concat", &both, &given, vec![int("axis", 2)]);
+            }
+            false => d.op("Identity", &[own[i]], &given, vec![]),
+        }
+    }
+    ["present_key", "present_value"]
+}
+
 /// What is added to the scores of keys by a mask of 1 for those that count, one for each of an item; or by their
 /// count, where those that count come first.
-fn of_keys(d: &mut Definition, written: &Written, mask: &str) {
-    let given = written.node.input.get(3);
+fn of_keys(d: &mut Definition, written: &Written, (input, mask): (usize, &str)) {
+    let given = written.node.input.get(input);
     if given.is_some_and(|name| written.tensors.lengths.contains(name)) {
         d.integers("of all keys", &[0, 1, 1, 1]);
         d.op("Reshape", &[mask, "of all keys"], "count", vec![]);
@@ -202,7 +260,7 @@ fn of_keys(d: &mut Definition, written: &Written, mask: &str) {
     d.lines("gone = Sub 1 kept\n hidden = Mul gone hiding");
 }
 
-/// What is added to the scores of keys that come after the query.
+/// What is added to the scores of keys that come after the query, of which the last has the place of the last key.
 fn causal(d: &mut Definition, written: &Written) {
     size(d, "scaled", 2, "query size");
     size(d, "scaled", 3, "key size");
@@ -217,7 +275,9 @@ fn causal(d: &mut Definition, written: &Written) {
         written.float("mask_filter_value", -10_000.0),
     );
     d.op("Expand", &["hiding later", "square"], "all hidden", vec![]);
-    d.op("Constant", &[], "above", vec![int("value_int", 1)]);
+    d.op("Constant", &[], "next", vec![int("value_int", 1)]);
+    d.op("Sub", &["key size", "query size"], "cached", vec![]);
+    d.lines("behind = Add cached next\n above = Squeeze behind");
     d.op(
         "Trilu",
         &["all hidden", "above"],
@@ -227,7 +287,7 @@ fn causal(d: &mut Definition, written: &Written) {
 }
 
 /// The size of an axis, as a list of one.
-fn size(d: &mut Definition, of: &str, axis: i64, to: &str) {
+pub(super) fn size(d: &mut Definition, of: &str, axis: i64, to: &str) {
     let [sizes, place] = ["sizes", "place"].map(|what| format!("{to} of {what}"));
     d.op("Shape", &[of], &sizes, vec![]);
     d.integers(&place, &[axis]);

@@ -1,6 +1,6 @@
 //! Activations, and normalisations of sums.
 
-use super::{Definition, Written, float, int, sum_over};
+use super::{Definition, Written, float, int, quantised, sum_over};
 
 /// Gelu, and BiasGelu of a sum: `x (1 + erf(x / sqrt(2))) / 2`.
 pub(super) fn gelu(written: &Written) -> Definition {
@@ -100,8 +100,40 @@ pub(super) fn embedded(written: &Written) -> Definition {
         "position_ids",
     ];
     let mut d = Definition::new(&inputs, &["output", "mask_index", "sum"]);
+    embeddings(&mut d, written, written.has_input(8));
+    d
+}
+
+/// QEmbedLayerNormalization: the same, of embeddings that are integers, as are scale and bias.
+pub(super) fn embedded_integers(written: &Written) -> Definition {
+    const TABLES: [&str; 5] = [
+        "word_embedding",
+        "position_embedding",
+        "segment_embedding",
+        "gamma",
+        "beta",
+    ];
+    let mut d = Definition::new(&["input_ids", "segment_ids"], &["output", "mask_index"]);
+    let named = |what: &str| TABLES.map(|table| format!("{table} {what}"));
+    d.input.extend(named("integers"));
+    d.input.push("mask".into());
+    d.input.extend(named("scale"));
+    d.input.extend(named("zero"));
+    for (i, table) in TABLES.into_iter().enumerate() {
+        if written.has_input(2 + i) {
+            let [x, scale, zero] =
+                ["integers", "scale", "zero"].map(|what| format!("{table} {what}"));
+            quantised::real(&mut d, [&x, &scale, &zero], table);
+        }
+    }
+    embeddings(&mut d, written, false);
+    d
+}
+
+/// The normalised sum of embeddings, whose places are given or those of a row.
+fn embeddings(d: &mut Definition, written: &Written, placed: bool) {
     d.lines("words = Gather word_embedding input_ids");
-    match written.has_input(8) {
+    match placed {
         true => d.lines("places = Gather position_embedding position_ids"),
         false => {
             d.integers("first", &[0]);
@@ -123,9 +155,8 @@ pub(super) fn embedded(written: &Written) -> Definition {
     });
     if written.has_input(7) && written.has_output(1) {
         d.op("Cast", &["mask"], "kept", vec![int("to", 1)]);
-        sum_over(&mut d, written, 1, ["kept", "mask_index"]);
+        sum_over(d, written, 1, ["kept", "mask_index"]);
     }
     let inputs = ["sum", "gamma", "beta"];
-    normalised(&mut d, written, "LayerNormalization", &inputs, "output");
-    d
+    normalised(d, written, "LayerNormalization", &inputs, "output");
 }

@@ -2,7 +2,9 @@
 //! operations of the standard to, and what its quantiser writes. Each is written as what it was joined from.
 
 mod attention;
+mod blocks;
 mod elements;
+mod grouped;
 mod products;
 mod quantised;
 
@@ -18,6 +20,10 @@ use super::{Definition, Written, float, int, ints, text};
 pub(super) fn of(written: &Written) -> Result<Definition, Fault> {
     match written.node.op_type.as_str() {
         "Attention" => attention::packed(written),
+        "GatherBlockQuantized" => blocks::gather(written),
+        "GroupQueryAttention" => grouped::attention(written),
+        "MatMulNBits" => blocks::matmul(written),
+        "RotaryEmbedding" => grouped::rotary(written),
         "MultiHeadAttention" => attention::apart(written),
         "Gelu" | "BiasGelu" => Ok(elements::gelu(written)),
         "FastGelu" => Ok(elements::fast_gelu(written)),
@@ -30,10 +36,13 @@ pub(super) fn of(written: &Written) -> Result<Definition, Fault> {
         "CDist" => products::distances(written),
         "FusedConv" => products::conv(written),
         "FusedGemm" => products::gemm(written),
-        "FusedMatMul" => products::matmul(written),
+        "FusedMatMul" | "TransposeMatMul" => products::matmul(written),
         "DequantizeLinear" | "QuantizeLinear" => Ok(quantised::of_standard(written)),
         "DynamicQuantizeMatMul" => Ok(quantised::dynamic_matmul(written)),
         "MatMulIntegerToFloat" => Ok(quantised::matmul_to_float(written)),
+        "DynamicQuantizeLSTM" => Ok(quantised::lstm(written)),
+        "QAttention" => attention::quantised(written),
+        "QEmbedLayerNormalization" => Ok(elements::embedded_integers(written)),
         "QGemm" => quantised::gemm(written),
         "QLinearConcat" => quantised::concat(written),
         _ if written.node.op_type.starts_with("QLinear") => quantised::of_floats(written),
@@ -43,7 +52,7 @@ pub(super) fn of(written: &Written) -> Result<Definition, Fault> {
 
 /// The outputs of nodes that are counts of the keys of every item: those of embeddings.
 pub(super) fn lengths(nodes: &[NodeProto]) -> HashSet<String> {
-    let counts = |node: &&NodeProto| node.op_type == "EmbedLayerNormalization";
+    let counts = |node: &&NodeProto| node.op_type.ends_with("EmbedLayerNormalization");
     let all = nodes
         .iter()
         .filter(|node| is_of_runtime(node))

@@ -2,7 +2,7 @@
 //! DequantizeLinear and QuantizeLinear.
 
 use super::super::super::call::{Fault, bad, unsupported};
-use super::{Definition, Written, int, others};
+use super::{Definition, Written, int, ints, others};
 
 /// QuantizeLinear and DequantizeLinear, which the standard has too.
 pub(super) fn of_standard(written: &Written) -> Definition {
@@ -13,7 +13,7 @@ pub(super) fn of_standard(written: &Written) -> Definition {
 }
 
 /// The numbers that integers stand for.
-fn real(d: &mut Definition, [x, scale, zero]: [&str; 3], to: &str) {
+pub(super) fn real(d: &mut Definition, [x, scale, zero]: [&str; 3], to: &str) {
     d.op("DequantizeLinear", &[x, scale, zero], to, vec![]);
 }
 
@@ -121,8 +121,8 @@ pub(super) fn gemm(written: &Written) -> Result<Definition, Fault> {
 pub(super) fn matmul_to_float(written: &Written) -> Definition {
     let inputs = ["A", "B", "As", "Bs", "Az", "Bz", "bias"];
     let mut d = Definition::new(&inputs, &["Y"]);
-    d.lines("whole = MatMulInteger A B Az Bz");
-    scaled(&mut d, written.has_input(6));
+    product(&mut d, "product");
+    biased(&mut d, written.has_input(6));
     d
 }
 
@@ -133,17 +133,71 @@ pub(super) fn dynamic_matmul(written: &Written) -> Definition {
     let made = d.nodes.last_mut().map(|node| &mut node.output);
     made.into_iter()
         .for_each(|output| output.extend(["As".into(), "Az".into()]));
-    d.lines("whole = MatMulInteger A B Az Bz");
-    scaled(&mut d, written.has_input(4));
+    product(&mut d, "product");
+    biased(&mut d, written.has_input(4));
     d
 }
 
-/// The integers of a product by the scales of both, and a bias.
-fn scaled(d: &mut Definition, biased: bool) {
+/// The product of integers, by the scales of both.
+pub(super) fn product(d: &mut Definition, to: &str) {
+    d.lines("whole = MatMulInteger A B Az Bz");
     d.op("Cast", &["whole"], "numbers", vec![int("to", 1)]);
-    d.lines("scale = Mul As Bs");
-    match biased {
-        true => d.lines("product = Mul numbers scale\n Y = Add product bias"),
-        false => d.lines("Y = Mul numbers scale"),
+    d.op("Mul", &["As", "Bs"], "scale of both", vec![]);
+    d.op("Mul", &["numbers", "scale of both"], to, vec![]);
+}
+
+/// The product with a bias, if there is one.
+fn biased(d: &mut Definition, given: bool) {
+    d.lines(match given {
+        true => "Y = Add product bias",
+        false => "Y = Identity product",
+    });
+}
+
+/// DynamicQuantizeLSTM: an LSTM whose weights are integers, of columns for the rows that others have.
+///
+/// ONNX Runtime quantises inputs and states too; here they stay exact.
+pub(super) fn lstm(written: &Written) -> Definition {
+    let inputs = [
+        "X",
+        "W",
+        "R",
+        "B",
+        "sequence_lens",
+        "initial_h",
+        "initial_c",
+        "P",
+        "W scale",
+        "W zero",
+        "R scale",
+        "R zero",
+    ];
+    let mut d = Definition::new(&inputs, &["Y", "Y_h", "Y_c"]);
+    let directions = match written.text("direction", "forward").as_str() {
+        "bidirectional" => 2,
+        _ => 1,
+    };
+    d.integers("by direction", &[directions, 1, -1]);
+    for name in ["W", "R"] {
+        let part = |what: &str| format!("{name} {what}");
+        for what in ["scale", "zero"] {
+            let [float, shaped] = [part(what) + " as float", part(what) + " by direction"];
+            d.op("Cast", &[&part(what)], &float, vec![int("to", 1)]);
+            d.op("Reshape", &[&float, "by direction"], &shaped, vec![]);
+        }
+        let [whole, centred, real, rows] = ["whole", "centred", "real", "rows"].map(part);
+        d.op("Cast", &[name], &whole, vec![int("to", 1)]);
+        let zero = part("zero by direction");
+        d.op("Sub", &[&whole, &zero], &centred, vec![]);
+        let scale = part("scale by direction");
+        d.op("Mul", &[&centred, &scale], &real, vec![]);
+        let turned = vec![ints("perm", &[0, 2, 1])];
+        d.op("Transpose", &[&real], &rows, turned);
     }
+    let inputs = [&["X", "W rows", "R rows"], &inputs[3..8]].concat();
+    d.op("LSTM", &inputs, "Y", others(written, &[]));
+    if let Some(node) = d.nodes.last_mut() {
+        node.output.extend(["Y_h".into(), "Y_c".into()]);
+    }
+    d
 }
