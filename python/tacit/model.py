@@ -272,7 +272,8 @@ def compile(
     precision
         Gives every tensor a width and a scale of its own: up to so many bits, 8 to 32, for the
         values that share a scale. SiRnn does so unasked when neither `ring` nor `fraction_bits` is
-        given, with 16 bits or as many more as the ranges need. Asked for, every protocol with a
+        given, with 16 bits or as many more as the ranges need, but for models that only compare
+        their inputs, as trees do: these are compared exactly. Asked for, every protocol with a
         64-bit ring computes that program.
     order
         `multiply-then-truncate` or `truncate-then-multiply`.

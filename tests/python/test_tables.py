@@ -231,6 +231,28 @@ def test_a_scaled_column_on_a_threshold(tmp_path):
     assert np.abs(found["probabilities"] - wanted["probabilities"]).max() < 1e-3
 
 
+def test_trees_between_two_take_branches_as_float32_does(tmp_path):
+    """Few bits would take a number next to a threshold for it: trees have all."""
+    path = tmp_path / "m.onnx"
+    seen, _ = fitted(RandomForestRegressor(3, max_depth=4, random_state=0), "diabetes", path)
+    node = onnx.load(path).graph.node[0]
+    lists = {a.name: np.array(onnx.helper.get_attribute_value(a)) for a in node.attribute}
+    inner = lists["nodes_modes"] != b"LEAF"
+    rows = []
+    for at, column in zip(
+        lists["nodes_values"][inner], lists["nodes_featureids"][inner], strict=True
+    ):
+        for value in (at, np.nextafter(np.float32(at), np.float32(1))):
+            rows.append(seen[0].copy())
+            rows[-1][column] = value
+    x = np.array(rows[:24], np.float32)
+    model = tacit.compile(path, samples=seen[:8], protocol="sirnn")
+    found = tacit.local(protocol="sirnn").predict(model, x).output
+    (wanted,) = expected(path, x).values()
+    assert len(np.unique(wanted)) > 1
+    assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 1e-3 * wanted.std()
+
+
 WIDE = [name for name in SETTINGS if not name.endswith(("31 bits", "32 bits"))]
 
 

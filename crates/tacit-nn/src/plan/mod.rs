@@ -145,19 +145,28 @@ const NEARER: f64 = 4.0;
 
 /// The plan in which every tensor has a width of its own; where none of these fits or is near enough, that of
 /// one width for all, if it is far nearer. A column of times in seconds beside one of shares needs all of 64 bits.
+///
+/// Inputs that are only compared have one width, too: as ranks they are compared exactly, where few bits would take
+/// what lies next to a threshold for the threshold.
 fn with_widths_or_one(choice: &Choice, opened: &Opened) -> Result<Plan, PlanError> {
+    // Its trial rounds as numbers of one width are rounded.
+    let one = PlanOptions {
+        precision: None,
+        ..choice.options.clone()
+    };
+    let of_one = || Choice::new(choice.graph, &one).and_then(|choice| at(&choice, opened, None));
+    if Ranks::planned(choice.graph, &one).is_some()
+        && let Ok((plan, _)) = of_one()
+    {
+        return Ok(plan);
+    }
     let own = with_widths(choice, opened, Precision::Auto);
     let rough = match own {
         Ok((plan, None)) => return Ok(plan),
         Ok((_, Some(share))) => share,
         Err(_) => f64::INFINITY,
     };
-    // Its trial rounds as numbers of one width are rounded.
-    let one = PlanOptions {
-        precision: None,
-        ..choice.options.clone()
-    };
-    match Choice::new(choice.graph, &one).and_then(|choice| at(&choice, opened, None)) {
+    match of_one() {
         Ok((plan, share)) if NEARER * share.unwrap_or(0.0) < rough => Ok(plan),
         _ => Ok(own?.0),
     }

@@ -68,6 +68,12 @@ pub(super) struct Widths {
     pub signs: u32,
 }
 
+/// The bits that a sign is taken of: those of the number, but no more than hold every value whose sign is taken, nor
+/// than a promise says that hold this one.
+pub(super) fn sign_width(keys: KeyBits, bits: u32, signs: u32) -> u32 {
+    bits.min(signs).min(keys.width.max(1))
+}
+
 impl Widths {
     /// The steps of one call, in order.
     fn steps_of(self, call: &Call) -> Vec<Step> {
@@ -125,7 +131,7 @@ impl Widths {
     }
 
     fn sign(self, n: usize, keys: KeyBits, bits: u32) -> Step {
-        let bits = bits.min(self.signs);
+        let bits = sign_width(keys, bits, self.signs);
         Step::Sign { n, keys, bits }
     }
 

@@ -309,7 +309,8 @@ impl Machine for Sirnn {
     }
 
     fn drelu(&mut self, x: &Tensor, keys: KeyBits) -> Result<Bits, Error> {
-        let (n, bits) = (x.summand.len(), x.bits.min(self.sign_bits));
+        let n = x.summand.len();
+        let bits = demand::sign_width(keys, x.bits, self.sign_bits);
         self.step(Step::Sign { n, keys, bits })?;
         self.engine.drelu(&x.narrowed(bits).shared())
     }
