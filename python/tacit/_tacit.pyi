@@ -46,6 +46,10 @@ class Compiled:
     def inputs(path: str, options: str) -> str:
         """The inputs of a file, as plans have them, as JSON."""
 
+    @staticmethod
+    def unread(path: str) -> list[str]:
+        """The inputs that a file declares and nothing in it reads."""
+
     def plan(self, run: str | None = None) -> str:
         """The plan that was made first, or that a run with these settings follows."""
 

@@ -42,16 +42,26 @@ def dimension(text: str) -> tuple[str, int]:
     return name, int(value)
 
 
-def constant(text: str) -> tuple[str, float]:
-    """Parses `name=number`."""
+MOST_COUNTED = 1 << 20
+"""The most numbers that `first:end` may stand for."""
+
+
+def constant(text: str) -> tuple[str, float | list[float]]:
+    """Parses `name=number`, `name=number,number...` and `name=first:end`."""
     name, _, value = text.partition("=")
+    first, counts, end = value.partition(":")
     try:
-        number = float(value)
+        if counts and int(end) - int(first) <= MOST_COUNTED:
+            numbers = [float(number) for number in range(int(first), int(end))]
+        else:
+            numbers = [float(number) for number in value.split(",")]
     except ValueError:
-        number = math.nan
-    if not name or not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"{text!r} is not name=number, such as sr=16000")
-    return name, number
+        numbers = []
+    if not name or not numbers or not all(map(math.isfinite, numbers)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not name=number, such as sr=16000, or several, as at=0,1,2 or at=0:3"
+        )
+    return name, numbers if counts or len(numbers) > 1 else numbers[0]
 
 
 class Dimensions(argparse.Action):
@@ -149,5 +159,5 @@ def add_fixed(command: argparse.ArgumentParser) -> None:
         action=Dimensions,
         default={},
         metavar="NAME=NUMBER",
-        help="an input that is this number everywhere, which every party knows",
+        help="an input that every party knows: this number everywhere, or 0,1,2 or 0:3 in an item",
     )

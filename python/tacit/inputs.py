@@ -52,6 +52,24 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
+def names(x: Given) -> list[str]:
+    """The names of the arrays or of the columns that are given; none of an array."""
+    if isinstance(x, Mapping):
+        return list(cast(Mapping[str, Any], x))
+    return [str(name) for name in cast(Any, x).columns] if is_frame(x) else []
+
+
+def without(x: Given, left_out: set[str]) -> Given:
+    """What is given but for arrays or columns of these names."""
+    if not left_out:
+        return x
+    if isinstance(x, Mapping):
+        arrays = cast(Mapping[str, Any], x)
+        return {name: array for name, array in arrays.items() if name not in left_out}
+    frame = cast(Any, x)
+    return frame[[name for name in frame.columns if name not in left_out]]
+
+
 def named(samples: Mapping[str, ArrayLike]) -> list[tuple[str, tuple[bytes, list[int]]]]:
     """The arrays of samples as the extension module takes them."""
     return [(name, floats(f"the samples {name!r}", x)) for name, x in samples.items()]
@@ -106,7 +124,7 @@ def _row(inputs: list[dict[str, Any]]) -> int:
 def _check_names(known: list[str], given: list[str]) -> None:
     for name in given:
         if name not in known:
-            told = f"the model has no input {name!r}; it has {', '.join(known)}"
+            told = f"the model reads no input {name!r}; it reads {', '.join(known)}"
             raise InputError(told, input=name)
     for name in known:
         if name not in given:

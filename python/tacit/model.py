@@ -24,7 +24,7 @@ from .data import label_list
 from .decoding import decoded, numbered
 from .errors import CompileError, of_kind
 from .given import array
-from .inputs import Given, floats, rows
+from .inputs import Given, floats, names, rows, without
 from .inputs import named as named_arrays
 from .options import to_json
 from .planning import Comparison, compare
@@ -56,8 +56,9 @@ class Model:
         What the planner could not rule out: those of `plan`, and of the report of a run.
     """
 
-    def __init__(self, compiled: Compiled, protocol: str | None = None):
+    def __init__(self, compiled: Compiled, protocol: str | None = None, path: str | None = None):
         self.compiled = compiled
+        self._path = path
         self.protocol = protocol
         self.plan: dict[str, Any] = json.loads(compiled.plan())
         given = {each["name"]: tuple(each["shape"]) for each in self.plan["inputs"]}
@@ -87,7 +88,8 @@ class Model:
         Refuses what is not a batch of this model's inputs, and never rounds a number silently
         to another type than float32.
         """
-        single = rows(self.plan["inputs"], x)
+        unread = _unread(self._path, x) if set(names(x)) - set(self.input_names) else set[str]()
+        single = rows(self.plan["inputs"], without(x, unread))
         return single.tobytes(), list(single.shape)
 
     def decode(self, output: bytes, n: int) -> dict[str, np.ndarray]:
@@ -251,7 +253,7 @@ def compile(
     reveal: str | None = None,
     dims: Mapping[str, int] | None = None,
     outputs: Sequence[str] | None = None,
-    fix: Mapping[str, float] | None = None,
+    fix: Mapping[str, float | Sequence[float] | np.ndarray] | None = None,
 ) -> Model:
     """Imports a model and plans its secure evaluation.
 
@@ -308,8 +310,8 @@ def compile(
         Of several each is revealed as the file ends it, and what is revealed of values that outputs
         share is opened once; `class` and `top-K` are for one output.
     fix
-        Inputs that are one number everywhere, by name: every party knows them, and nobody gives
-        them.
+        Inputs that every party knows and nobody gives, by name: one number everywhere, or an
+        array of the numbers of every item, such as the places of a text's tokens.
     protocol
         What the model will run on: it is planned for that, `Model.warnings` are those of such a
         run, and a run on another is refused. When not given it may run on any.
@@ -334,9 +336,12 @@ def compile(
         "reveal": reveal,
         "dims": dict(dims or {}),
         "outputs": _names(outputs),
-        "fix": dict(fix or {}),
+        "fix": {name: _fixed(value) for name, value in (fix or {}).items()},
     }
     text = to_json(options)
+    if isinstance(model, (str, os.PathLike)):
+        with _compiling(os.fspath(cast(str, model))):
+            samples = without(samples, _unread(os.fspath(cast(str, model)), samples))
     if hold_texts(samples) and isinstance(model, (str, os.PathLike)):
         with _compiling(os.fspath(cast(str, model))):
             inputs = json.loads(Compiled.inputs(os.fspath(cast(str, model)), text))
@@ -348,13 +353,19 @@ def compile(
     if isinstance(model, (str, os.PathLike)):
         path = os.fspath(cast(str, model))
         with _compiling(path):
-            return Model(Compiled(path, text, values, protocol, by_name), protocol)
+            return Model(Compiled(path, text, values, protocol, by_name), protocol, path)
     folder = tempfile.TemporaryDirectory(prefix="tacit-")
     file = export(model, samples, Path(folder.name) / "model.onnx")
     with _compiling(None):
-        made = Model(Compiled(str(file), text, values, protocol, by_name), protocol)
+        made = Model(Compiled(str(file), text, values, protocol, by_name), protocol, str(file))
     made.exported = folder  # processes read the file again
     return made
+
+
+def _unread(path: str | None, x: Given) -> set[str]:
+    """What is given by the names of inputs that a file declares and nothing in it reads."""
+    given = set(names(x))
+    return given & set(Compiled.unread(path)) if given and path else set()
 
 
 @contextmanager
@@ -364,6 +375,11 @@ def _compiling(model: str | None) -> Generator[None]:
         yield
     except TacitError as error:
         raise of_kind(CompileError, error, model=model) from None
+
+
+def _fixed(value: float | Sequence[float] | np.ndarray) -> float | list[float]:
+    """One number, or those of an item in their order."""
+    return value if isinstance(value, (int, float)) else np.ravel(value).tolist()
 
 
 def _names(outputs: Sequence[str] | None) -> list[str]:

@@ -1,5 +1,7 @@
 """Files of decoders as builders and quantisers write them: grouped heads, caches, few bits."""
 
+import argparse
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -9,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from test_runtime_forms import check, own, refused, write
 
 import tacit
+from tacit.arguments import constant
 
 RNG = np.random.default_rng(11)
 normal = normals(RNG)
@@ -298,12 +301,12 @@ def test_joining_what_holds_nothing(tmp_path):
     assert np.abs(found.output - right["y"]).max() <= 1e-3
 
 
-@pytest.mark.parametrize("form", ["by heads", "in pairs", "apart", "from a place"])
+@pytest.mark.parametrize("form", ["by heads", "in pairs", "apart", "by width", "from a place"])
 def test_places_by_angles(tmp_path, form):
     rows = 5
     constants = angles() | {"places": np.arange(rows)[None] + 3}
     shape = (20, HEADS, rows, WIDTH) if form == "apart" else (20, rows, HEADS * WIDTH)
-    attributes = {} if form == "apart" else {"num_heads": HEADS}
+    attributes = {} if form in ("apart", "by width") else {"num_heads": HEADS}
     if form == "in pairs":
         attributes["interleaved"] = 1
     if form == "from a place":
@@ -363,4 +366,62 @@ def test_attention_that_keeps_its_keys(tmp_path, form):
         flat = [f"flat {name}" for name in outputs]
         nodes.append(helper.make_node("Concat", flat, ["y"], axis=1))
     write(tmp_path / "m.onnx", nodes, constants, inputs=inputs)
+    check(tmp_path / "m.onnx", inputs)
+
+
+def test_places_that_every_party_knows(tmp_path):
+    """An input may be fixed to the numbers of every item."""
+    path = tmp_path / "m.onnx"
+    inputs = {"x": normal(20, 5, HEADS * WIDTH), "places": np.tile(np.arange(5) + 2, (20, 1))}
+    node = own("RotaryEmbedding", ["x", "places", "cos", "sin"], num_heads=HEADS)
+    write(path, [node], angles(), inputs=inputs)
+    right, found = predicted(path, inputs, fix={"places": inputs["places"][:1]})
+    assert np.abs(found.output - right["y"]).max() <= 2e-3 * right["y"].std()
+    with pytest.raises(tacit.errors.CompileError, match="fixed to 4 numbers; an item has 5"):
+        tacit.compile(path, fix={"places": [2, 3, 4, 5]})
+    with pytest.raises(tacit.errors.CompileError, match=r"0.5 is no int64"):
+        tacit.compile(path, fix={"places": [2, 3, 4, 5, 0.5]})
+
+
+def test_places_on_the_command_line(tmp_path):
+    """A list, or a row of whole numbers up to an end."""
+    assert constant("a=1") == ("a", 1.0)
+    assert constant("a=1,2.5") == ("a", [1.0, 2.5])
+    assert constant("a=2:5") == ("a", [2.0, 3.0, 4.0])
+    assert constant("a=2:3") == ("a", [2.0])
+    for text in ("a", "a=", "a=1,", "a=nan", "a=3:3", "a=0:1e3", "a=0:99999999", "=1"):
+        with pytest.raises(argparse.ArgumentTypeError, match="is not name=number"):
+            constant(text)
+
+
+def test_attention_over_keys_of_another_model(tmp_path):
+    """Keys and values by heads, as an encoder gives them to its decoder."""
+    inputs = {"x": normal(30, 3, 8), "k": normal(30, 2, 4, 4), "v": normal(30, 2, 4, 4)}
+    node = own("MultiHeadAttention", ["x", "k", "v"], num_heads=2)
+    write(tmp_path / "m.onnx", [node], (), inputs=inputs)
+    check(tmp_path / "m.onnx", inputs)
+
+
+def test_convolutions_that_keep_a_state(tmp_path):
+    inputs = {"x": normal(10, 3, 6), "past": normal(10, 3, 2)}
+    constants = {"w": normal(3, 1, 3), "b": normal(3)}
+    node = own("CausalConvWithState", ["x", "w", "b", "past"], ("y", "now"), activation="silu")
+    write(tmp_path / "m.onnx", [node], constants, inputs=inputs)
+    check(tmp_path / "m.onnx", inputs)
+    node = own("CausalConvWithState", ["x", "w", "b", "past"], ("y", "now"), dilation=2)
+    write(tmp_path / "m.onnx", [node], constants, inputs=inputs)
+    refused(tmp_path / "m.onnx", "its 'dilation' is 2")
+
+
+def test_attention_without_a_softmax(tmp_path):
+    inputs = {name: normal(10, 4, 8, scale=0.3) for name in "qkv"}
+    inputs["past"] = normal(10, 2, 4, 4, scale=0.3)
+    names = ["q", "k", "v", "past"]
+    options = {"q_num_heads": 2, "kv_num_heads": 2, "update_rule": "linear"}
+    write(
+        tmp_path / "m.onnx",
+        [own("LinearAttention", names, ("y", "now"), **options)],
+        (),
+        inputs=inputs,
+    )
     check(tmp_path / "m.onnx", inputs)

@@ -65,9 +65,28 @@ def test_columns_find_the_inputs_of_their_names(frame, apart):
         np.testing.assert_array_equal(apart.reference(frame(order)), wanted)
     held = {name: frame({name: column}) for name, column in given.items()}
     np.testing.assert_array_equal(apart.reference(held), wanted)
-    for held, words in (({"age": [1]}, "'income' is missing"), ({"x": [1]}, "no input 'x'")):
+    for held, words in (({"age": [1]}, "'income' is missing"), ({"x": [1]}, "reads no input 'x'")):
         with pytest.raises(tacit.TacitError, match=words):
             apart.reference(frame(held))
+
+
+def test_columns_that_nothing_reads_are_left_out(frame, tmp_path):
+    """A file may declare inputs for columns that a pipeline drops: its own data frame has them."""
+    path = tmp_path / "m.onnx"
+    inputs = [(name, TensorProto.FLOAT, ["N", 1]) for name in ("age", "name", "income")]
+    net = Net((), 2, inputs)
+    net.save(path, net.linear(net("Concat", "age", "income", axis=1), 2, 3))
+    given = {"age": [30.0, 40.0], "name": ["a", "b"], "income": [1.0, 2.0]}
+    read = {name: np.array(given[name])[:, None] for name in ("age", "income")}
+    for samples in (frame(given), {**read, "name": np.zeros((2, 1))}, read):
+        model = tacit.compile(path, samples=samples, input_range=100)
+        np.testing.assert_array_equal(model.reference(samples), model.reference(read))
+    with pytest.raises(tacit.TacitError, match="reads no input 'other'; it reads age, income"):
+        model.reference(frame({**given, "other": [1.0, 2.0]}))
+    with pytest.raises(
+        tacit.CompileError, match="reads no input 'other'; it reads 'age', 'income'"
+    ):
+        tacit.compile(path, samples={**read, "other": np.zeros((2, 1))})
 
 
 def test_columns_of_texts_are_named_and_not_shown(frame, rows):

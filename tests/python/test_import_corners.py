@@ -27,8 +27,9 @@ def branch(nodes, output):
 
 
 def saved(path, nodes, x, tensors):
+    kind = INT64 if x.dtype.kind == "i" else FLOAT
     ends = [
-        [helper.make_tensor_value_info("x", FLOAT, ["N", *x.shape[1:]])],
+        [helper.make_tensor_value_info("x", kind, ["N", *x.shape[1:]])],
         [helper.make_tensor_value_info("y", FLOAT, None)],
     ]
     named = [numpy_helper.from_array(np.asarray(v), name) for name, v in tensors.items()]
@@ -177,3 +178,31 @@ def test_bounds_are_rounded_with_what_they_hold(tmp_path):
         node("Div", "x", "c", "q"), node("Clip", "q", "low", "high", "r"), node("Floor", "r", "y"),
     ]  # fmt: skip
     check(tmp_path / "m.onnx", nodes, WHOLE, c=F32(3), low=F32(-2.5), high=F32(5.3))
+
+
+@pytest.mark.parametrize(("scale", "size"), [(1.8, 5), (1.4, 5), (0.7, 10), (1.7, 10), (2.2, 5)])
+def test_sizes_by_scales_of_32_bits(tmp_path, scale, size):
+    """In float32 1.8 times 5 is 9; of the same number in 64 bits it is less."""
+    x = RNG.standard_normal((4, 2, size)).astype(F32)
+    nodes = [node("Resize", "x", "", "s", "y", mode="linear")]
+    check(tmp_path / "m.onnx", nodes, x, s=F32([1, 1, scale]))
+
+
+@pytest.mark.parametrize("form", ["clipped", "clipped and shifted", "shifted twice"])
+def test_tokens_that_choose_after_some_steps(tmp_path, form):
+    """Numbers of rows are from 0 on, so that a clip there changes none; sums follow each other."""
+    x = RNG.integers(0, 3, (20, 2))
+    steps = [
+        node("Clip", "x", "zero", "c") if "clipped" in form else node("Identity", "x", "c"),
+        node("Add", "c", "o", "s") if "shifted" in form else node("Identity", "c", "s"),
+        node("Add", "s", "t", "i") if "twice" in form else node("Identity", "s", "i"),
+        node("Gather", "table", "i", "y"),
+    ]
+    constants = {"zero": np.int64(0), "o": np.int64([0, 3]), "t": np.int64(1)}
+    constants["table"] = RNG.standard_normal((8, 3)).astype(F32)
+    path = tmp_path / "m.onnx"
+    check(path, steps, x, **constants)
+    model = tacit.compile(path)
+    for lies in ([-1, 0], [0, 8]):
+        with pytest.raises(tacit.TacitError):
+            tacit.local(protocol="clear").predict(model, np.array([lies]))

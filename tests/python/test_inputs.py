@@ -103,7 +103,7 @@ REFUSED = [
     ({"attention_mask": np.full((1, ITEMS), 2)}, "attention_mask' is 2; it takes 0 or 1"),
     ({"input_ids": np.zeros((2, ITEMS), int)}, "differ in their number of items"),
     ({"input_ids": np.zeros((1, 2), int)}, "the input 'input_ids' has shape (1, 2)"),
-    ({"words": np.zeros((1, ITEMS))}, "no input 'words'; it has attention_mask, input_ids"),
+    ({"words": np.zeros((1, ITEMS))}, "reads no input 'words'; it reads attention_mask, input_ids"),
 ]
 
 

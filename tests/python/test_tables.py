@@ -253,6 +253,24 @@ def test_trees_between_two_take_branches_as_float32_does(tmp_path):
     assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 1e-3 * wanted.std()
 
 
+def test_thresholds_beyond_every_number(tmp_path):
+    """A branch may ask for what all numbers are, as LightGBM writes of missing values."""
+    path = tmp_path / "m.onnx"
+    seen, x = fitted(RandomForestRegressor(3, max_depth=4, random_state=0), "diabetes", path)
+    model = onnx.load(path)
+    lists = {a.name: a for a in model.graph.node[0].attribute}
+    ends = {"BRANCH_LEQ": [np.inf, -np.inf], "BRANCH_GT": [np.inf, -np.inf], "BRANCH_LT": [np.inf]}
+    asked = [(mode, end) for mode, each in ends.items() for end in each]
+    inner = [i for i, mode in enumerate(lists["nodes_modes"].strings) if mode != b"LEAF"]
+    for at, (mode, end) in zip(inner[1::3], asked, strict=False):
+        lists["nodes_modes"].strings[at] = mode.encode()
+        lists["nodes_values"].floats[at] = end
+    onnx.save(model, path)
+    found = tacit.local(protocol="clear").predict(tacit.compile(path, samples=seen), x).output
+    (wanted,) = expected(path, x).values()
+    assert np.abs(found.reshape(wanted.shape) - wanted).max() <= 1e-3 * wanted.std()
+
+
 WIDE = [name for name in SETTINGS if not name.endswith(("31 bits", "32 bits"))]
 
 

@@ -127,6 +127,13 @@ impl Compiled {
         json(&inputs.map_err(error)?)
     }
 
+    /// The inputs that a file declares and nothing in it reads.
+    #[staticmethod]
+    fn unread(py: Python<'_>, path: PathBuf) -> PyResult<Vec<String>> {
+        py.detach(|| tacit_run::Compiled::unread(&path))
+            .map_err(error)
+    }
+
     #[pyo3(signature = (run=None))]
     fn plan(&self, run: Option<&str>) -> PyResult<String> {
         let protocol = run.map(|run| settings(run).map(|run| run.protocol));

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use tacit_nn::graph::{Input, Output};
-use tacit_nn::onnx::{self, ImportOptions};
+use tacit_nn::onnx::{self, Fixed, ImportOptions};
 use tacit_nn::plan::{
     Functions, KeyBitsChoice, MODULI, Modulus, Order, PlanOptions, Precision, Reveal, plan,
 };
@@ -62,8 +62,8 @@ pub struct CompileOptions {
     pub dims: HashMap<String, usize>,
     /// The outputs to compute, by name; all that the file has if none are given.
     pub outputs: Vec<String>,
-    /// Inputs that are one number everywhere, which every party knows, by name.
-    pub fix: HashMap<String, f64>,
+    /// Inputs that every party knows, by name: one number everywhere, or those of every item.
+    pub fix: HashMap<String, Fixed>,
 }
 
 impl CompileOptions {
@@ -206,6 +206,11 @@ impl Compiled {
     /// The inputs that a model of a file has, with the texts that it knows of those that take texts.
     pub fn inputs(path: &Path, options: &CompileOptions) -> Result<Vec<Input>, Error> {
         Ok(onnx::load(path, &options.import())?.inputs)
+    }
+
+    /// The inputs that a model's file declares and nothing in it reads.
+    pub fn unread(path: &Path) -> Result<Vec<String>, Error> {
+        Ok(onnx::unread(path)?)
     }
 
     fn load(

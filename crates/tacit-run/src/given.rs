@@ -140,7 +140,9 @@ fn parts<'a>(
     if let Some((name, _)) = arrays.iter().find(|(name, _)| !known(name)) {
         let names: Vec<&str> = inputs.iter().map(|input| &input.name[..]).collect();
         let names = names.join("', '");
-        return refused(format!("the model has no input '{name}'; it has '{names}'"));
+        return refused(format!(
+            "the model reads no input '{name}'; it reads '{names}'"
+        ));
     }
     let (mut items, mut parts) = (None, Vec::new());
     for input in inputs {

@@ -212,6 +212,14 @@ pub(super) fn attention(call: &Call, builder: &mut Builder) -> Result<Vec<Value>
     Ok(outputs)
 }
 
+/// ByHeads: rows of `num_heads` heads as heads of rows, which others are already.
+pub(super) fn by_heads(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let rows = Heads::read(call, 0, "num_heads")?;
+    Ok(rows
+        .apart(&mut Composer::new(call, builder), "heads")?
+        .value)
+}
+
 /// A cache of keys or values, input `i`, if it holds any.
 fn cache<'a>(call: &Call<'a>, i: usize) -> Option<&'a Value> {
     let empty = |value: &&Value| matches!(value, Value::Constant(c) if c.data.len() == 0);

@@ -88,21 +88,26 @@ impl Constant {
         }
     }
 
-    /// `n` times the same number.
-    pub(super) fn filled(
+    /// A tensor of these numbers as a type, again and again until there are `n`.
+    pub(super) fn of_numbers(
         kind: DataType,
         shape: Vec<usize>,
-        value: f64,
+        numbers: &[f64],
         n: usize,
     ) -> Result<Self, String> {
+        let numbers = numbers.iter().cycle().take(n);
         let data = match kind {
-            DataType::Double => Data::double(vec![value; n]),
-            kind if kind.is_float() => Data::Float(vec![kind.round(value as f32); n].into()),
+            DataType::Double => Data::double(numbers.copied().collect()),
+            kind if kind.is_float() => {
+                Data::Float(numbers.map(|&v| kind.round(v as f32)).collect())
+            }
             _ => {
-                let whole = Some(value as i64).filter(|&v| v as f64 == value);
-                let known = whole.filter(|&v| kind.wrap(v) == Some(v));
-                let known = known.ok_or_else(|| format!("{value} is no {}", kind.name()))?;
-                Data::Int(vec![known; n])
+                let whole = |&value: &f64| {
+                    let whole = Some(value as i64).filter(|&v| v as f64 == value);
+                    let known = whole.filter(|&v| kind.wrap(v) == Some(v));
+                    known.ok_or_else(|| format!("{value} is no {}", kind.name()))
+                };
+                Data::Int(numbers.map(whole).collect::<Result<_, _>>()?)
             }
         };
         Ok(Constant { shape, kind, data })

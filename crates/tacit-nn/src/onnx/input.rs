@@ -12,7 +12,7 @@ use super::constant::{Constant, bounded_len};
 use super::importer::Importer;
 use super::kind::DataType;
 use super::proto::{DimensionProto, ValueInfoProto, data_type};
-use super::{ImportError, texts, unusable};
+use super::{Fixed, ImportError, texts, unusable};
 use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
 
 /// What is known of inputs, by their names, beside their types.
@@ -219,7 +219,7 @@ impl<'a> Importer<'a> {
         dim.dim_value.is_none() && given == Some(&0)
     }
 
-    /// An input that has one number everywhere, which every party knows, or no number.
+    /// An input whose numbers every party knows, or that has none.
     fn fixed(
         &self,
         proto: &ValueInfoProto,
@@ -229,7 +229,7 @@ impl<'a> Importer<'a> {
         let Some(kind) = elements(proto)? else {
             return Err(fail(&proto.name, "it holds texts, which no number fixes"));
         };
-        let value = self.options.fix.get(&proto.name).copied().unwrap_or(0.0);
+        let given = self.options.fix.get(&proto.name);
         let dims = dims(proto);
         let batch = axes.of(proto);
         let mut shape = Vec::new();
@@ -243,7 +243,20 @@ impl<'a> Importer<'a> {
             });
         }
         let n = bounded_len(&shape).map_err(|why| fail(&proto.name, &why))?;
-        let constant = Constant::filled(kind, shape, value, n);
+        let numbers = given.map_or(&[][..], Fixed::numbers);
+        let items = match shape.get(batch) {
+            Some(&items) if builder.items.is_some() => items.max(1),
+            _ => 1,
+        };
+        if matches!(given, Some(Fixed::Each(_))) && numbers.len() * items != n {
+            let why = format!(
+                "it is fixed to {} numbers; an item has {}",
+                numbers.len(),
+                n / items
+            );
+            return Err(fail(&proto.name, &why));
+        }
+        let constant = Constant::of_numbers(kind, shape, numbers, n);
         constant.map_err(|why| fail(&proto.name, &why))
     }
 

@@ -138,6 +138,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Col2Im" => columns::col2im(call, builder),
         "MaxUnpool" => columns::max_unpool(call, builder),
         "RotaryEmbedding" => rotary::rotary(call, builder),
+        "ByHeads" => attention::by_heads(call, builder),
         "Unpadded" => attention::unpadded(call),
         "SwiGLU" => activation::swiglu(call, builder),
         "Resize" | "Upsample" => resize::resize(call, builder),

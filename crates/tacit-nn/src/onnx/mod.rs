@@ -87,7 +87,7 @@ mod whole;
 mod write;
 mod written;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -98,6 +98,7 @@ use prost::bytes::{Buf, Bytes};
 use crate::graph::Graph;
 use constant::Reader;
 use importer::Importer;
+use nested::captured;
 use proto::ModelProto;
 use table::Opsets;
 pub use table::operations_page;
@@ -114,8 +115,28 @@ pub struct ImportOptions {
     pub dims: HashMap<String, usize>,
     /// The outputs to compute, by name; all that the file has if there are none here.
     pub outputs: Vec<String>,
-    /// Inputs that are one number everywhere, which every party knows, by name.
-    pub fix: HashMap<String, f64>,
+    /// Inputs that every party knows, by name.
+    pub fix: HashMap<String, Fixed>,
+}
+
+/// What an input is that every party knows.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(untagged, expecting = "a number, or a list of numbers")]
+pub enum Fixed {
+    /// One number everywhere.
+    Everywhere(f64),
+    /// The numbers of every item, in their order.
+    Each(Vec<f64>),
+}
+
+impl Fixed {
+    /// The numbers, of which one stands for all.
+    fn numbers(&self) -> &[f64] {
+        match self {
+            Fixed::Everywhere(number) => std::slice::from_ref(number),
+            Fixed::Each(numbers) => numbers,
+        }
+    }
 }
 
 /// A node that cannot be run privately.
@@ -237,6 +258,33 @@ impl ImportError {
 
 /// Reads a model's file, and external data from the file's folder only.
 pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> {
+    let folder = path.parent().map(|p| {
+        if p.as_os_str().is_empty() {
+            ".".into()
+        } else {
+            p.to_path_buf()
+        }
+    });
+    let made = read(contents(path)?, folder.as_deref(), options);
+    made.map_err(|error| error.of(path))
+}
+
+/// The inputs that a model's file declares, though no node reads them and no output is one of them.
+pub fn unread(path: &Path) -> Result<Vec<String>, ImportError> {
+    let model = ModelProto::decode(contents(path)?);
+    let model = model.map_err(|e| unusable(format!("it does not parse: {e}")).of(path))?;
+    let graph = model.graph.unwrap_or_default();
+    let own = graph.node.iter().flat_map(|node| &node.input);
+    let inside = graph.node.iter().flat_map(|node| &node.attribute);
+    let inside = inside.filter_map(|a| a.g.as_ref()).flat_map(captured);
+    let ends = graph.output.iter().map(|output| output.name.clone());
+    let used: HashSet<String> = own.cloned().chain(inside).chain(ends).collect();
+    let declared = graph.input.into_iter().map(|input| input.name);
+    Ok(declared.filter(|name| !used.contains(name)).collect())
+}
+
+/// The bytes of a model's file.
+fn contents(path: &Path) -> Result<Bytes, ImportError> {
     let io = |source| ImportError::Io {
         path: path.display().to_string(),
         source,
@@ -251,14 +299,7 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> 
         let why = "it is longer than 2 GiB; store its weights as external data";
         return Err(unusable(why).of(path));
     }
-    let folder = path.parent().map(|p| {
-        if p.as_os_str().is_empty() {
-            ".".into()
-        } else {
-            p.to_path_buf()
-        }
-    });
-    read(Bytes::from(bytes), folder.as_deref(), options).map_err(|error| error.of(path))
+    Ok(Bytes::from(bytes))
 }
 
 /// The names of a file's nodes of an operation: those of the graph and of its functions.

@@ -110,7 +110,9 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Faul
     let scales = match (scales, given) {
         (Some(scales), None) => {
             let scales = spread(scales, 1.0)?;
-            let out = |(&size, scale): (&usize, &f64)| (size as f64 * scale).floor();
+            // Products of floats of 32 bits, as onnxruntime has them: 1.8 times 5 is 9, and in 64 bits less.
+            let out =
+                |(&size, &scale): (&usize, &f64)| f64::from((size as f32 * scale as f32).floor());
             let out: Vec<f64> = shape.iter().zip(&scales).map(out).collect();
             out.into_iter().zip(scales).collect::<Vec<_>>()
         }

@@ -5,6 +5,9 @@ use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
 use crate::graph::{Affine, FILL, Op, Weights, len};
 
+/// The number of heads that is not said.
+pub(super) const ANY: i64 = -1;
+
 /// The item as items x heads x rows x width, or with heads after the rows.
 struct Form {
     items: usize,
@@ -15,6 +18,8 @@ struct Form {
 }
 
 impl Form {
+    /// The form of an item; heads side by side have the width of their angles where it is not said how many there
+    /// are.
     fn of(call: &Call, shape: &[usize]) -> Result<Form, Fault> {
         let full = match call.whole {
             true => shape.to_vec(),
@@ -29,7 +34,10 @@ impl Form {
                 side_by_side: false,
             }),
             [items, rows, all] => {
-                let heads = usize::try_from(call.int("num_heads", 0)).unwrap_or(0);
+                let heads = match call.int("num_heads", 0) {
+                    ANY => all / (2 * call.weights(1)?.0.last().copied().unwrap_or(1)).max(1),
+                    given => usize::try_from(given).unwrap_or(0),
+                };
                 if heads == 0 || !all.is_multiple_of(heads) {
                     return bad(format!(
                         "its 'num_heads' {heads} does not divide {all} columns"

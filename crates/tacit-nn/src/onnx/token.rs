@@ -18,7 +18,7 @@ use super::places::{of_rows, rows_of};
 use super::which;
 use crate::graph::{Input, InputKind, Lookup, Op, ValueId, Weights, len};
 pub(super) use coded::numbers as coded_numbers;
-use shifted::{limited, shifted, shifted_rows};
+use shifted::{from_0, limited, shifted, shifted_rows};
 
 /// The most rows of a table that a token may choose from.
 const MAX_CLASSES: usize = 1 << 20;
@@ -242,6 +242,7 @@ pub(super) fn rows(
         return unsupported(format!("its table has {classes} rows of {n} numbers"));
     }
     let id = coded::untruncated(call, builder, id, classes)?;
+    let id = from_0(builder, id);
     let given = match Given::of(builder, id) {
         Some(given) if given.is_coded(builder) => {
             limited(builder, &given, &vec![classes; given.places.len()])?;

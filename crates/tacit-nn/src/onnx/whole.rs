@@ -41,6 +41,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "ArgMin"
         | "ArrayFeatureExtractor"
         | "Attention"
+        | "ByHeads"
         | "CenterCropPad"
         | "Col2Im"
         | "Compress"

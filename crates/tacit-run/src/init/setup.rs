@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tacit_net::certs::{self, CERTIFICATE_FILE, DEFAULT_VALIDITY, KEY_FILE};
+use tacit_nn::onnx::Fixed;
 use tacit_nn::plan::{Functions, Modulus, Precision, Roles};
 
 use crate::instance::Instance;
@@ -290,7 +291,11 @@ impl Setup<'_> {
                 text += &format!("dims.{} = {value}\n", escaped(name));
             }
             for (name, value) in &plan.fix {
-                text += &format!("fix.{} = {value:?}\n", escaped(name));
+                let value = match value {
+                    Fixed::Everywhere(number) => format!("{number:?}"),
+                    Fixed::Each(numbers) => format!("{numbers:?}"),
+                };
+                text += &format!("fix.{} = {value}\n", escaped(name));
             }
         }
         text

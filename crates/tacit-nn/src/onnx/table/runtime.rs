@@ -43,6 +43,23 @@ pub(super) const OPERATIONS: &[Operation] = &[
         &[("metric", Text, 0, NOW)],
         "of items from constants",
     ),
+    op(
+        "CausalConvWithState",
+        4,
+        &[
+            ("activation", Text, 0, NOW),
+            ("channels_last", Int, 0, NOW),
+            ("dilation", Int, 0, NOW),
+            ("input_channel_offset", Int, 0, NOW),
+            ("input_channels", Int, 0, NOW),
+            ("ndim", Int, 0, NOW),
+            ("state_channels_last", Int, 0, NOW),
+            ("state_length", Int, 0, NOW),
+            ("state_update_capacity", Int, 0, NOW),
+            ("state_window", Int, 0, NOW),
+        ],
+        "as that of the standard",
+    ),
     op("DequantizeLinear", 3, &[("axis", Int, 0, NOW)], SCALED),
     op(
         "DynamicQuantizeLSTM",
@@ -143,6 +160,19 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("v_quant_type", Text, 0, NOW),
         ],
         CAUSAL,
+    ),
+    op(
+        "LinearAttention",
+        6,
+        &[
+            ("chunk_size", Int, 0, NOW),
+            ("kv_num_heads", Int, 0, NOW),
+            ("q_num_heads", Int, 0, NOW),
+            ("scale", Float, 0, NOW),
+            ("state_window", Int, 0, NOW),
+            ("update_rule", Text, 0, NOW),
+        ],
+        "as that of the standard",
     ),
     op("MatMulIntegerToFloat", 7, &[], "as MatMulInteger"),
     op(

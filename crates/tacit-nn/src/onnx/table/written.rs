@@ -79,6 +79,7 @@ pub(super) const PREVIEWED: &[Operation] = &[
 
 /// Operations that stand in definitions alone.
 pub(super) const MADE_ALONE: &[Operation] = &[
+    op("ByHeads", 1, &[("num_heads", Int, 0, NOW)], ""),
     op(
         "DequantizeBlocks",
         4,

@@ -24,8 +24,36 @@ pub(super) fn limited(builder: &mut Builder, given: &Given, limits: &[usize]) ->
     unsupported(told)
 }
 
-/// Tokens, and what is added to each.
+/// What is clipped to numbers from 0 on, as which integers that choose rows are given; any other value itself.
+pub(super) fn from_0(builder: &Builder, id: ValueId) -> ValueId {
+    let node = id.checked_sub(1).map(|at| &builder.nodes[at]);
+    let clipped = node.filter(|node| {
+        let from_0 = Op::Clip {
+            low: Some(0.0),
+            high: None,
+        };
+        node.op == Op::Relu || node.op == from_0
+    });
+    let integers = |id: &ValueId| {
+        let given = Given::of(builder, *id);
+        given.is_some_and(|given| {
+            let kind = given.kind(builder);
+            matches!(kind, InputKind::Integers | InputKind::Tokens { .. })
+        })
+    };
+    let inside = clipped.map(|node| node.inputs[0]);
+    inside.filter(integers).unwrap_or(id)
+}
+
+/// The most sums in which something is added to tokens one after the other.
+const STEPS: usize = 8;
+
+/// Tokens, and what is added to each, also in several steps.
 pub(super) fn shifted(builder: &Builder, id: ValueId) -> Option<(Given, Vec<usize>)> {
+    in_steps(builder, id, STEPS)
+}
+
+fn in_steps(builder: &Builder, id: ValueId, most: usize) -> Option<(Given, Vec<usize>)> {
     let (at, places) = builder.moved_from(id);
     let node = &builder.nodes[at.checked_sub(1)?];
     let Op::Affine(affine) = &node.op else {
@@ -34,19 +62,27 @@ pub(super) fn shifted(builder: &Builder, id: ValueId) -> Option<(Given, Vec<usiz
     if !affine.scale.is_empty() || affine.shift.is_empty() {
         return None;
     }
-    let mut given = Given::of(builder, node.inputs[0])?;
-    if matches!(given.kind(builder), InputKind::Numbers | InputKind::Truths)
-        || !given.lookup.as_ref().is_none_or(is_itself)
-    {
-        return None;
-    }
+    let inside = node.inputs[0];
+    let more = (most > 1).then(|| in_steps(builder, inside, most - 1));
+    let (mut given, before) = more
+        .flatten()
+        .or_else(|| unshifted(builder, from_0(builder, inside)))?;
     let shift = |&place: &u32| {
         let shift = affine.shift[place as usize / affine.inner % affine.shift.len()];
-        (shift.fract() == 0.0 && shift >= 0.0).then_some(shift as usize)
+        let whole = shift.fract() == 0.0 && shift >= 0.0;
+        whole.then(|| before[place as usize].saturating_add(shift as usize))
     };
     let shifts = places.iter().map(shift).collect::<Option<Vec<_>>>()?;
     given.places = places.iter().map(|&at| given.places[at as usize]).collect();
     Some((given, shifts))
+}
+
+/// Tokens to which nothing is added.
+fn unshifted(builder: &Builder, id: ValueId) -> Option<(Given, Vec<usize>)> {
+    let given = Given::of(builder, id)?;
+    let counts = !matches!(given.kind(builder), InputKind::Numbers | InputKind::Truths);
+    let none = vec![0; given.places.len()];
+    (counts && given.lookup.as_ref().is_none_or(is_itself)).then_some((given, none))
 }
 
 /// The rows of one table for tokens to each of which a number of its own is added: how columns of categories share

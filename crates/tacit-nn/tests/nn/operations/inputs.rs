@@ -6,7 +6,7 @@ use super::*;
 use tacit_nn::Graph;
 use tacit_nn::encode::EncodeError;
 use tacit_nn::graph::{InputKind, Op};
-use tacit_nn::onnx::{ImportError, ImportOptions, import};
+use tacit_nn::onnx::{Fixed, ImportError, ImportOptions, import};
 use tacit_nn::plan::{PlanOptions, plan};
 
 /// An input with a free axis `N` where a size is 0.
@@ -373,7 +373,7 @@ fn inputs_that_are_fixed_are_constants() {
     ];
     let model = of_inputs(inputs, nodes, vec![]);
     let fix = |name: &str, value| ImportOptions {
-        fix: [(name.to_string(), value)].into(),
+        fix: [(name.to_string(), Fixed::Everywhere(value))].into(),
         ..ImportOptions::default()
     };
     let graph = with_options(&model, &fix("scale", 3.0)).unwrap();
@@ -385,7 +385,9 @@ fn inputs_that_are_fixed_are_constants() {
     };
     refused(&fix("scale", 0.5), "0.5 is no int64");
     let both = ImportOptions {
-        fix: [("scale".to_string(), 3.0), ("x".to_string(), 1.0)].into(),
+        fix: ["scale", "x"]
+            .map(|name| (name.to_string(), Fixed::Everywhere(1.0)))
+            .into(),
         ..ImportOptions::default()
     };
     refused(&both, "all its inputs are fixed");

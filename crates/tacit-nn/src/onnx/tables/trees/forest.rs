@@ -51,6 +51,8 @@ impl Branch {
 pub(super) struct Comparison {
     pub at_least: bool,
     pub threshold: f32,
+    /// Whether every number passes, so that 0 stands for the feature and the threshold.
+    pub always: bool,
 }
 
 /// Trees, and what their leaves say of every target.

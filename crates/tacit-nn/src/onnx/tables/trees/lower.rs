@@ -85,7 +85,8 @@ fn bits(c: &mut Composer, x: ValueId, branches: &[Branch]) -> Result<ValueId, Fa
             .iter()
             .enumerate()
             .filter(move |(_, (_, of))| of.at_least == kind);
-        own.map(|(at, &(feature, of))| (at, feature, of.threshold))
+        let read = |feature, of: Comparison| if of.always { FILL as usize } else { feature };
+        own.map(move |(at, &(feature, of))| (at, read(feature, of), of.threshold))
             .collect::<Vec<_>>()
     });
     let mut sides = Vec::new();

@@ -70,12 +70,24 @@ impl Mode {
     fn one(self, place: Place, number: f64) -> Result<(Comparison, bool), Fault> {
         let told = matches!(self, Mode::AtMost | Mode::AtLeast);
         let at_least = matches!(self, Mode::AtLeast | Mode::Below);
+        // Every number that a plan holds is on the same side of what is infinite: LightGBM writes so of columns
+        // with missing values.
+        if (number as f32).is_infinite() {
+            let always = Comparison {
+                at_least,
+                threshold: 0.0,
+                always: true,
+            };
+            let holds = (number > 0.0) == matches!(self, Mode::AtMost | Mode::Below);
+            return Ok((always, holds));
+        }
         let beyond = if at_least { number > 0.0 } else { number < 0.0 };
         // What is nearer to 0 than any number that a plan holds is told from it by strictness alone.
         if beyond && number.abs() < LEAST {
             let zero = Comparison {
                 at_least: !at_least,
                 threshold: 0.0,
+                always: false,
             };
             return Ok((zero, !told));
         }
@@ -83,6 +95,7 @@ impl Mode {
         let comparison = Comparison {
             at_least,
             threshold,
+            always: false,
         };
         Ok((comparison, told))
     }
@@ -108,6 +121,7 @@ fn members(place: Place, numbers: &[f64]) -> Result<Vec<Comparison>, Fault> {
             pairs.push(Comparison {
                 at_least,
                 threshold,
+                always: false,
             });
         }
     }

@@ -73,7 +73,8 @@ fn of_product(
     heads(d, written, (mask, bias))
 }
 
-/// MultiHeadAttention: of queries, keys and values that are given, each of them with all heads of a row side by side.
+/// MultiHeadAttention: of queries, keys and values that are given, each of them with all heads of a row side by side,
+/// or keys and values by heads.
 pub(super) fn apart(written: &Written) -> Result<Definition, Fault> {
     let names = [
         "of queries",
@@ -102,13 +103,9 @@ pub(super) fn apart(written: &Written) -> Result<Definition, Fault> {
         split(&mut d, written, ("bias", -1), biases, [all / 3; 3]);
     }
     for i in 0..3 {
-        // Only rows side by side have three axes.
-        let kept = vec![ints("perm", &[0, 1, 2])];
-        let same = format!("{} side by side", rows[i]);
-        d.op("Transpose", &[rows[i]], &same, kept);
         match biased {
-            true => d.op("Add", &[&same, biases[i]], to[i], vec![]),
-            false => d.op("Identity", &[&same], to[i], vec![]),
+            true => d.op("Add", &[rows[i], biases[i]], to[i], vec![]),
+            false => d.op("Identity", &[rows[i]], to[i], vec![]),
         }
     }
     let mask = written.has_input(4).then_some((4, "key_padding_mask"));
@@ -164,12 +161,9 @@ fn heads(
     if count < 1 {
         return bad(format!("its 'num_heads' is {count}"));
     }
-    d.integers("by heads", &[0, 0, count, -1]);
     for name in ["query", "key", "value"] {
-        let [apart, turned] = ["apart", "turned"].map(|what| format!("{name} {what}"));
-        d.op("Reshape", &[name, "by heads"], &apart, vec![]);
-        let order = vec![ints("perm", &[0, 2, 1, 3])];
-        d.op("Transpose", &[&apart], &turned, order);
+        let each = vec![int("num_heads", count)];
+        d.made("ByHeads", &[name], &[&format!("{name} turned")], each);
     }
     let [keys, values] = all(d, written);
     let order = vec![ints("perm", &[0, 1, 3, 2])];
@@ -260,7 +254,7 @@ fn of_keys(d: &mut Definition, written: &Written, (input, mask): (usize, &str)) 
     d.lines("gone = Sub 1 kept\n hidden = Mul gone hiding");
 }
 
-/// What is added to the scores of keys that come after the query, of which the last has the place of the last key.
+/// What is added to the scores of keys that come after the query; those of a cache come before the first.
 fn causal(d: &mut Definition, written: &Written) {
     size(d, "scaled", 2, "query size");
     size(d, "scaled", 3, "key size");
@@ -276,8 +270,12 @@ fn causal(d: &mut Definition, written: &Written) {
     );
     d.op("Expand", &["hiding later", "square"], "all hidden", vec![]);
     d.op("Constant", &[], "next", vec![int("value_int", 1)]);
-    d.op("Sub", &["key size", "query size"], "cached", vec![]);
-    d.lines("behind = Add cached next\n above = Squeeze behind");
+    if written.node.op_type == "MultiHeadAttention" && written.has_input(6) {
+        size(d, "past_key", 2, "cached");
+        d.lines("behind = Add cached next\n above = Squeeze behind");
+    } else {
+        d.lines("above = Identity next");
+    }
     d.op(
         "Trilu",
         &["all hidden", "above"],

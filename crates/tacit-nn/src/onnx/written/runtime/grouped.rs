@@ -1,9 +1,10 @@
 //! Attention of decoders, whose heads of queries share heads of keys, and angles by places.
 
 use super::super::super::call::{Fault, unsupported};
+use super::super::super::rotary::ANY;
 use super::super::attention::Heads;
 use super::attention::{refuse, size, split};
-use super::{Definition, Written, float, int};
+use super::{Definition, Written, float, int, plain};
 
 /// What of its inputs is not read.
 const NOT_READ: [(usize, &str); 6] = [
@@ -33,18 +34,15 @@ pub(super) fn attention(written: &Written) -> Result<Definition, Fault> {
     let outputs = ["output", "present_key", "present_value"];
     let mut d = Definition::new(&names, &outputs);
     refuse(written, &NOT_READ, 3)?;
-    for (name, read) in [
-        ("causal", 1),
-        ("kv_cache_bit_width", 0),
-        ("qk_output", 0),
-        ("smooth_softmax", 0),
-    ] {
-        let given = written.int(name, read);
-        // A width of 0 or less is that of floats.
-        if given != read && !(name == "kv_cache_bit_width" && given < 0) {
-            return unsupported(format!("its '{name}' is {given}"));
-        }
+    // A width of 0 or less is that of floats.
+    let bits = written.int("kv_cache_bit_width", 0);
+    if bits > 0 {
+        return unsupported(format!("its 'kv_cache_bit_width' is {bits}"));
     }
+    plain(
+        written,
+        [("causal", 1), ("qk_output", 0), ("smooth_softmax", 0)],
+    )?;
     for name in ["k_quant_type", "v_quant_type"] {
         let given = written.text(name, "NONE");
         if given != "NONE" {
@@ -186,13 +184,15 @@ pub(super) fn rotary(written: &Written) -> Result<Definition, Fault> {
         _ => "position_ids",
     };
     let inputs = ["input", "cos_cache", "sin_cache", places];
+    let turned = written.int("rotary_embedding_dim", 0);
+    let heads = match written.int("num_heads", 0) {
+        0 if turned == 0 => ANY,
+        given => given,
+    };
     let attribute = vec![
-        int("num_heads", written.int("num_heads", 0)),
+        int("num_heads", heads),
         int("interleaved", written.int("interleaved", 0)),
-        int(
-            "rotary_embedding_dim",
-            written.int("rotary_embedding_dim", 0),
-        ),
+        int("rotary_embedding_dim", turned),
     ];
     d.made("RotaryEmbedding", &inputs, &["output"], attribute);
     Ok(d)

@@ -40,6 +40,8 @@ pub(super) fn of(written: &Written) -> Result<Definition, Fault> {
         "DequantizeLinear" | "QuantizeLinear" => Ok(quantised::of_standard(written)),
         "DynamicQuantizeMatMul" => Ok(quantised::dynamic_matmul(written)),
         "MatMulIntegerToFloat" => Ok(quantised::matmul_to_float(written)),
+        "CausalConvWithState" => convolved(written),
+        "LinearAttention" => linear(written),
         "DynamicQuantizeLSTM" => Ok(quantised::lstm(written)),
         "QAttention" => attention::quantised(written),
         "QEmbedLayerNormalization" => Ok(elements::embedded_integers(written)),
@@ -48,6 +50,43 @@ pub(super) fn of(written: &Written) -> Result<Definition, Fault> {
         _ if written.node.op_type.starts_with("QLinear") => quantised::of_floats(written),
         _ => unsupported(UNKNOWN),
     }
+}
+
+/// CausalConvWithState, of one axis and every channel, as the standard has it since.
+fn convolved(written: &Written) -> Result<Definition, Fault> {
+    let read = [("ndim", 1), ("dilation", 1)];
+    let rest = [
+        "channels_last",
+        "input_channel_offset",
+        "input_channels",
+        "state_channels_last",
+        "state_length",
+        "state_update_capacity",
+        "state_window",
+    ];
+    let all = read.into_iter().chain(rest.map(|name| (name, 0)));
+    plain(written, all)?;
+    super::causal_conv(written)
+}
+
+/// LinearAttention, as the standard has it since.
+fn linear(written: &Written) -> Result<Definition, Fault> {
+    plain(written, [("state_window", 0)])?;
+    super::attention::linear(written)
+}
+
+/// Refuses attributes that are not what they are where a file leaves them out.
+fn plain<'a>(
+    written: &Written,
+    all: impl IntoIterator<Item = (&'a str, i64)>,
+) -> Result<(), Fault> {
+    for (name, read) in all {
+        let given = written.int(name, read);
+        if given != read {
+            return unsupported(format!("its '{name}' is {given}"));
+        }
+    }
+    Ok(())
 }
 
 /// The outputs of nodes that are counts of the keys of every item: those of embeddings.
