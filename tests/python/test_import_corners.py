@@ -206,3 +206,39 @@ def test_tokens_that_choose_after_some_steps(tmp_path, form):
     for lies in ([-1, 0], [0, 8]):
         with pytest.raises(tacit.TacitError):
             tacit.local(protocol="clear").predict(model, np.array([lies]))
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "sirnn"])
+@pytest.mark.parametrize("form", ["zeros", "hidden", "expanded", "largest", "added"])
+def test_experts_chosen_without_declared_shapes(tmp_path, form, protocol):
+    """Scores of the chosen alone, as routers write them: others are 0, or hidden from a softmax."""
+    fill = -np.inf if form in ("hidden", "expanded") else 0
+    value = helper.make_tensor("value", FLOAT, [1], [fill])
+    nodes = [
+        node("Gemm", "x", "w", "g"),
+        node("Shape", "g", "sizes"),
+        node("ConstantOfShape", "sizes", "else", value=value)
+        if form != "expanded"
+        else node("Expand", "fill", "sizes", "else"),
+    ]
+    by, axis = ("none", -1) if form != "added" else ("add", 1)
+    if form == "largest":
+        nodes += [
+            node("ArgMax", "g", "i", axis=1, keepdims=1),
+            node("ReduceMax", "g", "v", axes=[1], keepdims=1),
+        ]
+        axis = 1
+    else:
+        nodes.append(helper.make_node("TopK", ["g", "k"], ["v", "i"], axis=axis))
+    nodes += [
+        node("ScatterElements", "else", "i", "v", "s", axis=axis, reduction=by),
+        node("Softmax", "s", "y", axis=-1) if fill else node("Identity", "s", "y"),
+    ]
+    x = RNG.standard_normal((30, 5)).astype(F32)
+    w = RNG.standard_normal((5, 6)).astype(F32)
+    path = tmp_path / "m.onnx"
+    saved(path, nodes, x, {"w": w, "k": np.int64([2]), "fill": F32([fill])})
+    right = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})[0]
+    model = tacit.compile(path, samples=x, protocol=protocol)
+    found = tacit.local(protocol=protocol).predict(model, x).output
+    np.testing.assert_allclose(found, right, atol=5e-3)

@@ -3,22 +3,62 @@
 
 use std::collections::HashMap;
 
+use super::constant::Reader;
 use super::made::{floats, int, node, wholes};
 use super::makers::{Makers, attribute, changes};
+use super::mask::LEAST;
 use super::proto::data_type::{BOOL, FLOAT, INT32, INT64};
-use super::proto::{DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto};
+use super::proto::{
+    AttributeProto, DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto,
+};
 
 /// The operator set from which on sums and new axes take their axes as an input.
 const AXES_GIVEN: i64 = 13;
 
 /// A scatter whose places TopK or ArgMax found.
 struct Found {
-    /// Places along the last axis.
-    depth: i64,
+    depth: Depth,
     /// The type of the elements.
     elements: i32,
     /// Whether updates are added to what is there, as they may be to zeros.
     adds: bool,
+    /// The number that is everywhere else, if it hides scores: it is chosen there, since no product keeps it.
+    hides: Option<f32>,
+}
+
+/// Places along the last axis.
+enum Depth {
+    Known(i64),
+    /// As many as the last axis of this value has.
+    Of(String),
+}
+
+/// A value that is one number everywhere, in the shape of another.
+struct Filled<'a> {
+    number: f32,
+    like: &'a str,
+}
+
+impl<'a> Filled<'a> {
+    fn of(makers: &Makers<'a>, value: &str) -> Option<Self> {
+        let node = makers.maker(value)?;
+        let (number, shape) = match (&node.op_type[..], &node.input[..]) {
+            ("ConstantOfShape", [shape]) => match attribute(node, "value") {
+                None => (0.0, shape),
+                Some(a) => {
+                    let tensor = a.t.as_ref().filter(|tensor| tensor.data_type == FLOAT)?;
+                    let read = Reader { folder: None }.read(tensor).ok()?;
+                    (read.data.floats().first().copied()?, shape)
+                }
+            },
+            ("Expand", [number, shape]) => (makers.float(number)?, shape),
+            _ => return None,
+        };
+        let sizes = makers.node(shape, "Shape")?;
+        let all = |name, plain| attribute(sizes, name).is_none_or(|a| a.i == Some(plain));
+        let like = sizes.input.first()?;
+        (all("start", 0) && attribute(sizes, "end").is_none()).then_some(Filled { number, like })
+    }
 }
 
 /// Writes them, in a file of such an operator set.
@@ -79,11 +119,20 @@ impl Written {
             _ => floats(name, values.iter().map(|&v| v as f32).collect()),
         };
         let mut constants = vec![
-            wholes(&depth, &[found.depth]),
             wholes(&last, &[-1]),
             wholes(&before, &[-2]),
             numbers(&values, &[0, 1]),
         ];
+        let depth = match &found.depth {
+            Depth::Known(size) => {
+                constants.push(wholes(&depth, &[*size]));
+                depth
+            }
+            Depth::Of(like) => {
+                let sizes = self.add("Shape", &[like], "sizes", &[]);
+                self.add("Gather", &[&sizes, &last], "depth", &[("axis", 0)])
+            }
+        };
         let to_kind = [("to", i64::from(kind))];
         let plain = [("keepdims", 0)];
         let hot = self.add("OneHot", &[index, &depth, &values], "rows", &[("axis", -1)]);
@@ -92,6 +141,15 @@ impl Written {
         let each = self.add("Mul", &[&hot, &updates], "products", &[]);
         let mut sum = self.add("ReduceSum", &[&each, &before], "sum", &plain);
         let mut kept = self.add("Cast", &[data], "data", &to_kind);
+        if let Some(hides) = found.hides {
+            let far = self.name("far");
+            constants.push(floats(&far, vec![hides]));
+            let taken = self.add("ReduceSum", &[&hot, &before], "places", &plain);
+            let taken = self.add("Cast", &[&taken], "taken", &[("to", i64::from(BOOL))]);
+            self.add("Where", &[&taken, &sum, &far], "result", &[]);
+            self.end(node);
+            return constants;
+        }
         if !found.adds {
             let one = self.name("1");
             constants.push(numbers(&one, &[1]));
@@ -110,10 +168,15 @@ impl Written {
             let to = [("to", i64::from(found.elements))];
             self.add("Cast", &[&sum], "result", &to);
         }
+        self.end(node);
+        constants
+    }
+
+    /// Names what the last node makes as `node` does.
+    fn end(&mut self, node: &NodeProto) {
         if let Some(last) = self.nodes.last_mut() {
             last.output = node.output.clone();
         }
-        constants
     }
 }
 
@@ -140,6 +203,17 @@ fn of(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, node: &NodeProto
         Some(b"add") => true,
         _ => return None,
     };
+    let filled = Filled::of(makers, data);
+    let hides = filled.as_ref().map(|filled| filled.number);
+    let hides = hides.filter(|&number| number <= LEAST && !adds);
+    let undeclared = !types.contains_key(&data[..]) || !types.contains_key(&index[..]);
+    if let (Some(filled), true) = (&filled, undeclared) {
+        return of_filled(makers, node, filled).map(|found| Found {
+            adds: adds || found.adds,
+            hides,
+            ..found
+        });
+    }
     let dims = |name: &str| Some(&types.get(name)?.shape.as_ref()?.dim[..]);
     let shape: Vec<DimensionProto> = match makers.tensor(data) {
         Some(tensor) => {
@@ -178,10 +252,54 @@ fn of(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, node: &NodeProto
         (None, None) => return None,
     };
     Some(Found {
-        depth: size.dim_value.filter(|depth| *depth > 0)?,
+        depth: Depth::Known(size.dim_value.filter(|depth| *depth > 0)?),
         elements,
         adds: adds || is_empty(makers, data),
+        hides,
     })
+}
+
+/// A scatter into one number everywhere, in the shape of the value of which the places are found: nothing else tells
+/// its shape.
+fn of_filled(makers: &Makers, node: &NodeProto, filled: &Filled) -> Option<Found> {
+    let finder = makers.maker(node.input.get(1)?)?;
+    let along = |node: &NodeProto, plain| attribute(node, "axis").map_or(Some(plain), |a| a.i);
+    let keeps = |a: &AttributeProto| a.i == Some(1);
+    let (axis, found) = match &finder.op_type[..] {
+        "TopK" => (along(finder, -1)?, finder.output.get(1)?),
+        "ArgMax" if attribute(finder, "keepdims").is_none_or(keeps) => {
+            (along(finder, 0)?, finder.output.first()?)
+        }
+        _ => return None,
+    };
+    let same = makers.are_same(finder.input.first()?, filled.like)
+        && makers.are_same(node.input.get(1)?, found);
+    let is_last = |axis| axis == -1 || axis == 1 && is_matrix(makers, filled.like);
+    (same && is_last(axis) && is_last(along(node, 0)?)).then(|| Found {
+        depth: Depth::Of(filled.like.to_string()),
+        elements: FLOAT,
+        adds: filled.number == 0.0,
+        hides: None,
+    })
+}
+
+/// Whether a value has two axes by the operation that makes it, or those before, which keep them.
+fn is_matrix(makers: &Makers, value: &str) -> bool {
+    const STEPS: usize = 8;
+    let mut at = value;
+    for _ in 0..STEPS {
+        match makers.maker(at).map(|node| (&node.op_type[..], node)) {
+            Some(("Gemm", _)) => return true,
+            Some(("LogSoftmax" | "Relu" | "Sigmoid" | "Softmax" | "Tanh", node)) => {
+                match node.input.first() {
+                    Some(input) => at = input,
+                    None => return false,
+                }
+            }
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Whether a value is zeros, as far as its node tells.
