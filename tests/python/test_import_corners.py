@@ -242,3 +242,35 @@ def test_experts_chosen_without_declared_shapes(tmp_path, form, protocol):
     model = tacit.compile(path, samples=x, protocol=protocol)
     found = tacit.local(protocol=protocol).predict(model, x).output
     np.testing.assert_allclose(found, right, atol=5e-3)
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "sirnn"])
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_pairs_of_found_places_choose_from_a_table(tmp_path, axis, protocol):
+    """A boosting machine looks up what two columns say together, by the interval of each."""
+    edges = {"e0": F32([-0.5, 0, 0.5]), "e1": F32([0, 1])}
+    nodes = []
+    for i, (name, each) in enumerate(edges.items()):
+        nodes += [
+            node("Gather", "x", f"at{i}", f"c{i}", axis=1),
+            node("Flatten", f"c{i}", f"f{i}", axis=1),
+            node("LessOrEqual", name, f"f{i}", f"h{i}"),
+            node("Cast", f"h{i}", f"n{i}", to=FLOAT),
+            node("Mul", f"n{i}", f"steps{i}", f"s{i}"),
+            node("ArgMax", f"s{i}", f"p{i}", axis=axis, keepdims=1),
+        ]
+        edges[name] = np.concatenate([F32([-1e3]), each])
+    nodes += [
+        node("Concat", "p0", "p1", "pair", axis=axis),
+        node("GatherND", "table", "pair", "y"),
+    ]
+    constants = {**edges, "at0": np.int64([0]), "at1": np.int64([1])}
+    constants |= {f"steps{i}": np.arange(len(e), dtype=F32) for i, e in enumerate(edges.values())}
+    constants["table"] = RNG.standard_normal((4, 3)).astype(F32)
+    x = RNG.standard_normal((40, 2)).astype(F32)
+    path = tmp_path / "m.onnx"
+    saved(path, nodes, x, constants)
+    right = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})[0]
+    model = tacit.compile(path, samples=x, protocol=protocol)
+    found = tacit.local(protocol=protocol).predict(model, x).output
+    np.testing.assert_allclose(found.reshape(right.shape), right, atol=5e-3)

@@ -8,6 +8,24 @@ use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 /// The most copies of copies that are looked through.
 const MOST_COPIES: usize = 16;
 
+/// Operations whose result has the axes of their one computed input, where constants have no more.
+const KEEP_AXES: [&str; 14] = [
+    "Add",
+    "Cast",
+    "Div",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "LogSoftmax",
+    "Mul",
+    "Relu",
+    "Sigmoid",
+    "Softmax",
+    "Sub",
+    "Tanh",
+];
+
 /// What is to be changed at nodes of the standard's operations, with the nodes' places in their order.
 pub(super) fn changes<T>(
     graph: &GraphProto,
@@ -126,6 +144,29 @@ impl<'a> Makers<'a> {
             Data::Int(_) => None,
             data => data.floats().first().copied(),
         }
+    }
+
+    /// Whether a value has two axes by the operation that makes it, or by those before, which keep them.
+    pub(super) fn is_matrix(&self, value: &str) -> bool {
+        let mut at = value;
+        // A file's nodes may go round in a circle.
+        for _ in 0..MOST_COPIES {
+            let Some(node) = self.maker(at) else {
+                return false;
+            };
+            match &node.op_type[..] {
+                "Flatten" | "Gemm" => return true,
+                kind if KEEP_AXES.contains(&kind) => {}
+                _ => return false,
+            }
+            let small = |name: &&String| self.tensor(name).is_none_or(|t| t.dims.len() <= 2);
+            let mut computed = node.input.iter().filter(|name| self.tensor(name).is_none());
+            match (computed.next(), computed.next()) {
+                (Some(only), None) if node.input.iter().all(|name| small(&name)) => at = only,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// The constant that a value is.

@@ -49,6 +49,7 @@ mod nested;
 mod norm;
 mod output;
 mod padded;
+mod pairs;
 mod picked;
 mod places;
 mod pool;
@@ -338,6 +339,7 @@ fn read(
     let opset = opsets.standard.unwrap_or(0);
     left_out::write(&mut graph, opset);
     scatter_found::write(&mut graph, opset);
+    pairs::write(&mut graph, opset);
     padded::write(&mut graph);
     row_by_row::write(&mut graph);
     sorted::sort(&mut graph);

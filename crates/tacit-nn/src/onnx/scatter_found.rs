@@ -274,32 +274,13 @@ fn of_filled(makers: &Makers, node: &NodeProto, filled: &Filled) -> Option<Found
     };
     let same = makers.are_same(finder.input.first()?, filled.like)
         && makers.are_same(node.input.get(1)?, found);
-    let is_last = |axis| axis == -1 || axis == 1 && is_matrix(makers, filled.like);
+    let is_last = |axis| axis == -1 || axis == 1 && makers.is_matrix(filled.like);
     (same && is_last(axis) && is_last(along(node, 0)?)).then(|| Found {
         depth: Depth::Of(filled.like.to_string()),
         elements: FLOAT,
         adds: filled.number == 0.0,
         hides: None,
     })
-}
-
-/// Whether a value has two axes by the operation that makes it, or those before, which keep them.
-fn is_matrix(makers: &Makers, value: &str) -> bool {
-    const STEPS: usize = 8;
-    let mut at = value;
-    for _ in 0..STEPS {
-        match makers.maker(at).map(|node| (&node.op_type[..], node)) {
-            Some(("Gemm", _)) => return true,
-            Some(("LogSoftmax" | "Relu" | "Sigmoid" | "Softmax" | "Tanh", node)) => {
-                match node.input.first() {
-                    Some(input) => at = input,
-                    None => return false,
-                }
-            }
-            _ => return false,
-        }
-    }
-    false
 }
 
 /// Whether a value is zeros, as far as its node tells.
