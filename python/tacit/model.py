@@ -365,7 +365,9 @@ def compile(
 def _unread(path: str | None, x: Given) -> set[str]:
     """What is given by the names of inputs that a file declares and nothing in it reads."""
     given = set(names(x))
-    return given & set(Compiled.unread(path)) if given and path else set()
+    # Whoever takes the file away knows its inputs.
+    there = path is not None and Path(path).exists()
+    return given & set(Compiled.unread(cast(str, path))) if given and there else set()
 
 
 @contextmanager
@@ -379,7 +381,10 @@ def _compiling(model: str | None) -> Generator[None]:
 
 def _fixed(value: float | Sequence[float] | np.ndarray) -> float | list[float]:
     """One number, or those of an item in their order."""
-    return value if isinstance(value, (int, float)) else np.ravel(value).tolist()
+    numbers = np.asarray(value)
+    if not np.isfinite(numbers).all():
+        raise TacitError("an input is fixed to a number that is not finite")
+    return numbers.item() if numbers.ndim == 0 else numbers.ravel().tolist()
 
 
 def _names(outputs: Sequence[str] | None) -> list[str]:

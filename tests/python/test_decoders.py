@@ -72,7 +72,9 @@ def test_products_with_weights_of_a_few_bits(tmp_path, form):
 
 MISFITS = {
     "of 3 bits": ({"bits": 3}, "have 3 bits; 1, 2, 4 and 8 are read"),
-    "of many columns": ({"K": 2**40}, "do not fit its scales"),
+    "of many columns": ({"K": 2**40}, "more than 134217728 elements"),
+    "of more columns than it has": ({"K": 60}, "do not fit its scales"),
+    "of blocks of no size": ({"block_size": 0}, "do not fit its scales"),
     "of more blocks than scales": ({"block_size": 4}, "do not fit its scales"),
     "of no rows": ({"N": 0}, "its weights are 0 rows of 40"),
     "of other rows": ({"N": 5}, "Reshape"),

@@ -188,6 +188,17 @@ def test_sizes_by_scales_of_32_bits(tmp_path, scale, size):
     check(tmp_path / "m.onnx", nodes, x, s=F32([1, 1, scale]))
 
 
+@pytest.mark.parametrize("scale", [0.7, 2.3, 3.3])
+@pytest.mark.parametrize("size", [7, 10, 13])
+def test_the_nearer_of_two_places_in_32_bits(tmp_path, size, scale):
+    """Places in the middle of two are rounded as floats of 32 bits are."""
+    x = RNG.standard_normal((4, 2, size)).astype(F32)
+    options = {"mode": "nearest", "coordinate_transformation_mode": "half_pixel"}
+    check(
+        tmp_path / "m.onnx", [node("Resize", "x", "", "s", "y", **options)], x, s=F32([1, 1, scale])
+    )
+
+
 @pytest.mark.parametrize("form", ["clipped", "clipped and shifted", "shifted twice"])
 def test_tokens_that_choose_after_some_steps(tmp_path, form):
     """Numbers of rows are from 0 on, so that a clip there changes none; sums follow each other."""

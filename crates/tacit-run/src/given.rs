@@ -276,7 +276,10 @@ mod tests {
             refused.expect_err("they do not fit").to_string()
         };
         let text = error(["x", "y"], &[2]);
-        assert!(text.contains("no input 'mask'; it has 'x', 'y'"), "{text}");
+        assert!(
+            text.contains("reads no input 'mask'; it reads 'x', 'y'"),
+            "{text}"
+        );
         let text = error(["x", "mask"], &[2]);
         assert!(text.contains("'mask' has the shape [2, 1]"), "{text}");
         let mut uneven = arrays();

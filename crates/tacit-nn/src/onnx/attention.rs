@@ -8,7 +8,8 @@ mod hidden;
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
-use super::constant::Constant;
+use super::constant::{Constant, bounded_len};
+use super::element::{Arithmetic, two};
 use super::fold;
 use super::function::{line, shares};
 use super::mask::Mask;
@@ -61,7 +62,7 @@ impl Heads {
             }
             _ => return bad(format!("its input {i} has the shape {shape:?}")),
         };
-        if heads * rows * width == 0 {
+        if bounded_len(&[items, heads, rows, width])? == 0 {
             return unsupported(format!("its input {i} has no elements"));
         }
         let mut heads = Heads {
@@ -212,9 +213,31 @@ pub(super) fn attention(call: &Call, builder: &mut Builder) -> Result<Vec<Value>
     Ok(outputs)
 }
 
-/// ByHeads: rows of `num_heads` heads as heads of rows, which others are already.
+/// ByHeads: rows of `num_heads` heads, with a bias (input 1), as heads of rows; others are such already, and have no
+/// bias.
 pub(super) fn by_heads(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let rows = Heads::read(call, 0, "num_heads")?;
+    if !rows.side_by_side && rows.heads as i64 != call.int("num_heads", 0) {
+        return bad(format!("its input has {} heads", rows.heads));
+    }
+    let Some(bias) = call.input(1).filter(|_| rows.side_by_side) else {
+        return Ok(rows
+            .apart(&mut Composer::new(call, builder), "heads")?
+            .value);
+    };
+    let sum = two(
+        call,
+        builder,
+        (Arithmetic::Add, "biased"),
+        call.required(0)?,
+        bias,
+    )?;
+    let biased = Call {
+        inputs: vec![Some(&sum)],
+        name: call.name.clone(),
+        ..*call
+    };
+    let rows = Heads::read(&biased, 0, "num_heads")?;
     Ok(rows
         .apart(&mut Composer::new(call, builder), "heads")?
         .value)
@@ -288,6 +311,9 @@ fn shares_of(
     sizes: &Scores,
 ) -> Result<(Value, Value), Fault> {
     let scale = call.float("scale", (q.width as f32).sqrt().recip());
+    if !scale.is_finite() {
+        return bad(format!("its 'scale' is {scale}"));
+    }
     let [left, right] = scaled(
         call,
         builder,

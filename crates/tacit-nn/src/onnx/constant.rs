@@ -95,6 +95,9 @@ impl Constant {
         numbers: &[f64],
         n: usize,
     ) -> Result<Self, String> {
+        if numbers.is_empty() && n > 0 {
+            return Err(format!("it holds no numbers, its shape needs {n}"));
+        }
         let numbers = numbers.iter().cycle().take(n);
         let data = match kind {
             DataType::Double => Data::double(numbers.copied().collect()),
@@ -297,6 +300,12 @@ fn decode_typed(tensor: &TensorProto, kind: DataType, n: usize) -> Result<Data, 
         DataType::Unsigned(32 | 64) => unsigned(tensor.uint64_data.clone())?,
         DataType::Signed(2 | 4) | DataType::Unsigned(2 | 4) => {
             let bytes: Vec<u8> = small.map(|&v| v as u8).collect();
+            if bytes.len() != kind.bytes(n) {
+                let (given, needed) = (bytes.len(), kind.bytes(n));
+                return Err(format!(
+                    "it has {given} bytes of data, its shape needs {needed}"
+                ));
+            }
             Data::Int(packed(&bytes, kind, n))
         }
         _ => Data::Int(small.filter_map(|&v| kind.wrap(v.into())).collect()),

@@ -7,7 +7,7 @@ mod numbers;
 use super::call::{Call, Fault, Value, axis, bad};
 use super::constant::{BATCH, Constant, Data, Reader, bounded_len};
 use super::kind;
-use super::{moves, quantise, selection, shape};
+use super::{moves, quantise, rotary, selection, shape};
 use crate::graph::len;
 use crate::index::{broadcast, common_shape, pick, transpose, whole};
 use crate::reference::gemm;
@@ -58,6 +58,7 @@ pub(super) fn fold(
             numbers::binary(op, call.constant(0)?, call.constant(1)?)?
         }
         op if numbers::UNARY.contains(&op) => numbers::unary(op, call.constant(0)?)?,
+        "Places" => rotary::places(call)?,
         "DequantizeBlocks" => quantise::blocks(call)?,
         "DequantizeLinear" => quantise::constant(call)?,
         "Concat" => concat(call, &inputs)?,

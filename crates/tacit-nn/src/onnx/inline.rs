@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto};
-use super::table::Opsets;
+use super::table::{MADE, Opsets};
 use super::written::{Tensors, written};
 use super::{ImportError, unusable};
 
@@ -29,6 +29,17 @@ pub(super) fn inlined(
     let Some(mut graph) = model.graph else {
         return Ok(None);
     };
+    let inside = model.functions.iter().flat_map(|function| &function.node);
+    if graph.node.iter().chain(inside).any(is_made)
+        || model
+            .functions
+            .iter()
+            .any(|function| function.domain == MADE)
+    {
+        return Err(unusable(format!(
+            "it names the domain '{MADE}', which no file has"
+        )));
+    }
     let mut functions = HashMap::new();
     for function in &model.functions {
         let own = |domain: &str| domain.is_empty() || domain == "ai.onnx";
@@ -55,6 +66,12 @@ pub(super) fn inlined(
     };
     graph.node = inliner.nodes(graph.node, 0)?;
     Ok(Some(graph))
+}
+
+/// Whether a node, or one of the graphs inside it, is of the domain that definitions have.
+fn is_made(node: &NodeProto) -> bool {
+    let mut inside = node.attribute.iter().filter_map(|a| a.g.as_ref());
+    node.domain == MADE || inside.any(|graph| graph.node.iter().any(is_made))
 }
 
 impl Inliner<'_> {

@@ -138,6 +138,9 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Col2Im" => columns::col2im(call, builder),
         "MaxUnpool" => columns::max_unpool(call, builder),
         "RotaryEmbedding" => rotary::rotary(call, builder),
+        "Places" => {
+            unsupported("its places are computed: fix them, as with --fix position_ids=0:8")
+        }
         "ByHeads" => attention::by_heads(call, builder),
         "Unpadded" => attention::unpadded(call),
         "SwiGLU" => activation::swiglu(call, builder),

@@ -202,7 +202,10 @@ impl Axis {
 
     /// Where place `o` after lies among those before; `None` outside a cropped region.
     fn place(&self, call: &Call, o: f64) -> Result<Option<f64>, Fault> {
-        let (size, out, scale) = (self.size as f64, self.out as f64, self.scale);
+        // Of two places that are as near the one that onnxruntime takes hangs on the rounding of its floats.
+        let exact = call.text("mode", "nearest") != "nearest";
+        let float = |v: f64| if exact { v } else { f64::from(v as f32) };
+        let (size, out, scale) = (self.size as f64, self.out as f64, float(self.scale));
         let before = if call.opset < 11 {
             "asymmetric"
         } else {
@@ -210,18 +213,18 @@ impl Axis {
         };
         let mode = call.text("coordinate_transformation_mode", before);
         Ok(Some(match mode.as_str() {
-            "half_pixel" => (o + 0.5) / scale - 0.5,
+            "half_pixel" => float(float((o + 0.5) / scale) - 0.5),
             "half_pixel_symmetric" => {
                 let adjusted = out / (scale * size);
                 let offset = size / 2.0 * (1.0 - adjusted);
                 offset + (o + 0.5) / scale - 0.5
             }
             "pytorch_half_pixel" if out <= 1.0 => 0.0,
-            "pytorch_half_pixel" => (o + 0.5) / scale - 0.5,
+            "pytorch_half_pixel" => float(float((o + 0.5) / scale) - 0.5),
             "align_corners" if self.aligned <= 1.0 => 0.0,
-            "align_corners" => o * (size - 1.0) / (self.aligned - 1.0),
-            "asymmetric" => o / scale,
-            "tf_half_pixel_for_nn" => (o + 0.5) / scale,
+            "align_corners" => float(o * (size - 1.0) / (self.aligned - 1.0)),
+            "asymmetric" => float(o / scale),
+            "tf_half_pixel_for_nn" => float((o + 0.5) / scale),
             "tf_crop_and_resize" => {
                 let [low, high] = self.region;
                 let x = match scale * size > 1.0 {

@@ -3,9 +3,11 @@
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{Composer, value};
+use super::constant::{Constant, Data};
+use super::table::MADE;
 use crate::graph::{Affine, FILL, Op, Weights, len};
 
-/// The number of heads that is not said.
+/// The number of heads that a definition does not say.
 pub(super) const ANY: i64 = -1;
 
 /// The item as items x heads x rows x width, or with heads after the rows.
@@ -35,7 +37,14 @@ impl Form {
             }),
             [items, rows, all] => {
                 let heads = match call.int("num_heads", 0) {
-                    ANY => all / (2 * call.weights(1)?.0.last().copied().unwrap_or(1)).max(1),
+                    ANY if call.node.domain == MADE => {
+                        all / call
+                            .weights(1)?
+                            .0
+                            .last()
+                            .map_or(1, |half| half.saturating_mul(2))
+                            .max(1)
+                    }
                     given => usize::try_from(given).unwrap_or(0),
                 };
                 if heads == 0 || !all.is_multiple_of(heads) {
@@ -110,6 +119,23 @@ fn cache(call: &Call, i: usize, form: &Form, half: usize) -> Result<Vec<f32>, Fa
             }
         }
     }
+}
+
+/// Places: those of every row (input 0) after so many of a cache (input 1); after none the first and those behind it.
+pub(super) fn places(call: &Call) -> Result<Constant, Fault> {
+    let (given, ids, cached) = (call.constant(0)?, call.ints(0)?, call.ints(1)?);
+    let row = given.shape.last().copied().unwrap_or(1).max(1);
+    if cached != [0] {
+        return Ok(given.clone());
+    }
+    let counted = |ids: &[i64]| {
+        let first = ids.first().copied().unwrap_or(0);
+        (0..ids.len() as i64).map(move |i| first.saturating_add(i))
+    };
+    Ok(Constant {
+        data: Data::Int(ids.chunks(row).flat_map(counted).collect()),
+        ..given.clone()
+    })
 }
 
 /// RotaryEmbedding by constant angles: every number by its cosine, and its partner by its sine.

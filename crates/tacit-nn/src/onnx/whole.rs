@@ -109,7 +109,7 @@ fn treats(call: &Call) -> Option<Treats> {
         | "Unsqueeze"
         | "Upsample" => Axes,
         // Of constants alone.
-        "DequantizeBlocks" | "NonZero" | "OneHot" | "Range" => Axes,
+        "DequantizeBlocks" | "NonZero" | "OneHot" | "Places" | "Range" => Axes,
         "ZipMap" => Axes,
         "BatchNormalization" | "Conv" | "Gemm" => Axes,
         "MaxPool" if call.node.output.len() > 1 => Places(0),

@@ -3,7 +3,6 @@
 use super::super::call::{Call, Fault, axis, bad, unsupported};
 use super::super::constant::{Constant, Data, bounded_len};
 use super::super::kind::DataType;
-use crate::graph::len;
 
 /// DequantizeBlocks: `(q - zero) scale` of the integers `q` of every row, input 0, of which `bits` each are packed in
 /// bytes from the lowest on.
@@ -32,45 +31,40 @@ pub(in crate::onnx) fn blocks(call: &Call) -> Result<Constant, Fault> {
         0 => data.columns,
         given => given,
     };
-    let size = whole("block_size").max(1);
-    let misfit = || {
-        Fault::Bad(format!(
-            "its weights of {:?} rows and {columns} columns do not fit its scales and zero points by blocks of {size}",
-            data.shape
-        ))
-    };
-    if columns > data.columns {
-        return Err(misfit());
-    }
-    let block_of: Vec<usize> = match call.optional_ints(3)? {
-        None => (0..columns).map(|column| column / size).collect(),
-        Some(given) => {
-            let block = |&at: &i64| usize::try_from(at).unwrap_or(usize::MAX);
-            given.iter().map(block).collect()
-        }
+    let size = whole("block_size");
+    let shape = [data.shape, &[columns]].concat();
+    let n = bounded_len(&shape)?;
+    let groups = call.optional_ints(3)?;
+    let block = |column: usize| match groups {
+        None => column / size,
+        Some(groups) => usize::try_from(groups[column]).unwrap_or(usize::MAX),
     };
     let known = zeros.as_ref().map_or(usize::MAX, |zeros| zeros.columns);
     let blocks = scales.columns.min(known);
     let same = |rows: &Rows| rows.shape == data.shape;
-    let fits = block_of.len() == columns
-        && block_of.iter().all(|&block| block < blocks)
+    let fits = size > 0
+        && n > 0
+        && columns <= data.columns
+        && groups.is_none_or(|groups| groups.len() == columns)
+        && (0..columns).all(|column| block(column) < blocks)
         && same(&scales)
         && zeros.as_ref().is_none_or(same);
     if !fits {
-        return Err(misfit());
+        return bad(format!(
+            "its weights of {:?} rows and {columns} columns do not fit its scales and zero points by blocks of {size}",
+            data.shape
+        ));
     }
-    let centre = if data.packed {
-        (1 << (bits - 1)) as f32
-    } else {
-        0.0
+    let centre = match data.packed {
+        true => (1 << (bits - 1)) as f32,
+        false => 0.0,
     };
-    let shape = [data.shape, &[columns]].concat();
-    let n = bounded_len(&shape)?;
     let mut numbers = Vec::with_capacity(n);
-    for row in 0..len(data.shape) {
-        for (column, &block) in block_of.iter().enumerate() {
-            let zero = zeros.as_ref().map_or(centre, |zeros| zeros.at(row, block));
-            numbers.push((data.at(row, column) - zero) * scales.at(row, block));
+    for row in 0..n / columns {
+        for column in 0..columns {
+            let at = block(column);
+            let zero = zeros.as_ref().map_or(centre, |zeros| zeros.at(row, at));
+            numbers.push((data.at(row, column) - zero) * scales.at(row, at));
         }
     }
     Ok(Constant::floats(shape, numbers))
@@ -101,7 +95,11 @@ impl<'a> Rows<'a> {
             data: &constant.data,
             packed,
             bits,
-            columns: if packed { stride * 8 / bits } else { stride },
+            columns: if packed {
+                stride.saturating_mul(8 / bits)
+            } else {
+                stride
+            },
             stride,
         })
     }

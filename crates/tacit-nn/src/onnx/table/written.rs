@@ -79,7 +79,7 @@ pub(super) const PREVIEWED: &[Operation] = &[
 
 /// Operations that stand in definitions alone.
 pub(super) const MADE_ALONE: &[Operation] = &[
-    op("ByHeads", 1, &[("num_heads", Int, 0, NOW)], ""),
+    op("ByHeads", 2, &[("num_heads", Int, 0, NOW)], ""),
     op(
         "DequantizeBlocks",
         4,
@@ -91,6 +91,7 @@ pub(super) const MADE_ALONE: &[Operation] = &[
         ],
         "",
     ),
+    op("Places", 2, &[], ""),
     op("Unpadded", 3, &[], ""),
     op("WindowCache", 2, &[], ""),
 ];

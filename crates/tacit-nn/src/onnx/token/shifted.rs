@@ -38,7 +38,9 @@ pub(super) fn from_0(builder: &Builder, id: ValueId) -> ValueId {
         let given = Given::of(builder, *id);
         given.is_some_and(|given| {
             let kind = given.kind(builder);
-            matches!(kind, InputKind::Integers | InputKind::Tokens { .. })
+            let counts = matches!(kind, InputKind::Integers | InputKind::Tokens { .. });
+            // What is looked up by tokens may be below 0.
+            counts && given.lookup.as_ref().is_none_or(is_itself)
         })
     };
     let inside = clipped.map(|node| node.inputs[0]);

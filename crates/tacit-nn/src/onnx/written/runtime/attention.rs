@@ -27,7 +27,7 @@ pub(super) fn packed(written: &Written) -> Result<Definition, Fault> {
     Ok(d)
 }
 
-/// QAttention: the same, of a product of integers.
+/// QAttention: attention of queries, keys and values that one product of integers gives.
 pub(super) fn quantised(written: &Written) -> Result<Definition, Fault> {
     let names = ["A", "B", "bias", "As", "Bs", "mask_index", "Az", "Bz"];
     let mut d = Definition::new(&names, &["output"]);
@@ -70,7 +70,7 @@ fn of_product(
     });
     split(d, written, ("all", -1), ["query", "key", "value"], sizes);
     let mask = written.has_input(mask).then_some((mask, "mask_index"));
-    heads(d, written, (mask, bias))
+    heads(d, written, None, (mask, bias))
 }
 
 /// MultiHeadAttention: of queries, keys and values that are given, each of them with all heads of a row side by side,
@@ -93,7 +93,6 @@ pub(super) fn apart(written: &Written) -> Result<Definition, Fault> {
         return unsupported("its keys or values are packed with its queries");
     }
     let rows = ["of queries", "of keys", "of values"];
-    let to = ["query", "key", "value"];
     let biases = ["query bias", "key bias", "value bias"];
     let biased = written.has_input(3);
     if biased {
@@ -102,15 +101,12 @@ pub(super) fn apart(written: &Written) -> Result<Definition, Fault> {
         };
         split(&mut d, written, ("bias", -1), biases, [all / 3; 3]);
     }
-    for i in 0..3 {
-        match biased {
-            true => d.op("Add", &[rows[i], biases[i]], to[i], vec![]),
-            false => d.op("Identity", &[rows[i]], to[i], vec![]),
-        }
+    for (row, to) in rows.into_iter().zip(["query", "key", "value"]) {
+        d.op("Identity", &[row], to, vec![]);
     }
     let mask = written.has_input(4).then_some((4, "key_padding_mask"));
     let bias = written.has_input(5).then_some("attention_bias");
-    heads(&mut d, written, (mask, bias))?;
+    heads(&mut d, written, biased.then_some(biases), (mask, bias))?;
     Ok(d)
 }
 
@@ -155,15 +151,17 @@ pub(super) fn split(
 fn heads(
     d: &mut Definition,
     written: &Written,
+    biases: Option<[&str; 3]>,
     (mask, bias): (Option<(usize, &str)>, Option<&str>),
 ) -> Result<(), Fault> {
     let count = written.int("num_heads", 0);
     if count < 1 {
         return bad(format!("its 'num_heads' is {count}"));
     }
-    for name in ["query", "key", "value"] {
+    for (i, name) in ["query", "key", "value"].into_iter().enumerate() {
         let each = vec![int("num_heads", count)];
-        d.made("ByHeads", &[name], &[&format!("{name} turned")], each);
+        let bias = biases.map_or("", |all| all[i]);
+        d.made("ByHeads", &[name, bias], &[&format!("{name} turned")], each);
     }
     let [keys, values] = all(d, written);
     let order = vec![ints("perm", &[0, 1, 3, 2])];

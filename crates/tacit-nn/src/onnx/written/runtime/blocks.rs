@@ -30,7 +30,7 @@ pub(super) fn matmul(written: &Written) -> Result<Definition, Fault> {
     }
     inputs.push("groups".into());
     let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
-    dequantised(&mut d, written, &inputs, columns);
+    dequantised(&mut d, written, &inputs, (columns, -1));
     let turned = vec![ints("perm", &[1, 0])];
     d.op("Transpose", &["numbers"], "weights", turned);
     match written.has_input(5) {
@@ -42,29 +42,31 @@ pub(super) fn matmul(written: &Written) -> Result<Definition, Fault> {
 
 /// GatherBlockQuantized: rows of such weights.
 pub(super) fn gather(written: &Written) -> Result<Definition, Fault> {
-    let axis = written.int("gather_axis", 0);
-    if axis == -1 || axis == written.int("quantize_axis", 1) {
-        return unsupported("it takes columns of rows with blocks");
-    }
     let names = ["data", "indices", "scales", "zeros"];
     let mut d = Definition::new(&names, &["output"]);
-    dequantised(&mut d, written, &["data", "scales", "zeros"], 0);
+    let along = written.int("quantize_axis", 1);
+    dequantised(&mut d, written, &["data", "scales", "zeros"], (0, along));
     d.op(
         "Gather",
         &["numbers", "indices"],
         "output",
-        vec![int("axis", axis)],
+        vec![int("axis", written.int("gather_axis", 0))],
     );
     Ok(d)
 }
 
-/// The `numbers` of rows of so many columns; of all that are packed if that is 0.
-fn dequantised(d: &mut Definition, written: &Written, inputs: &[&str], columns: i64) {
+/// The `numbers` of rows of so many columns, all that are packed if that is 0, with blocks along an axis.
+fn dequantised(
+    d: &mut Definition,
+    written: &Written,
+    inputs: &[&str],
+    (columns, along): (i64, i64),
+) {
     let attribute = vec![
         int("bits", written.int("bits", 4)),
         int("block_size", written.int("block_size", 128)),
         int("columns", columns),
-        int("axis", written.int("quantize_axis", -1)),
+        int("axis", along),
     ];
     d.made("DequantizeBlocks", inputs, &["numbers"], attribute);
 }

@@ -104,7 +104,7 @@ pub(super) fn embedded(written: &Written) -> Definition {
     d
 }
 
-/// QEmbedLayerNormalization: the same, of embeddings that are integers, as are scale and bias.
+/// QEmbedLayerNormalization: a normalised sum of embeddings that are integers, as are its scale and its bias.
 pub(super) fn embedded_integers(written: &Written) -> Definition {
     const TABLES: [&str; 5] = [
         "word_embedding",

@@ -1,6 +1,6 @@
 //! Attention of decoders, whose heads of queries share heads of keys, and angles by places.
 
-use super::super::super::call::{Fault, unsupported};
+use super::super::super::call::{Fault, bad, unsupported};
 use super::super::super::rotary::ANY;
 use super::super::attention::Heads;
 use super::attention::{refuse, size, split};
@@ -68,7 +68,10 @@ pub(super) fn attention(written: &Written) -> Result<Definition, Fault> {
         attribute.push(float("scale", scale));
     }
     let window = written.int("local_window_size", -1);
-    if window > 0 {
+    if window != -1 {
+        if !(1..=i64::from(i32::MAX)).contains(&window) {
+            return unsupported(format!("its 'local_window_size' is {window}"));
+        }
         // A window counts the query itself.
         attribute.push(int("left_window_size", window - 1));
     }
@@ -118,18 +121,18 @@ fn turned(
     rows: &mut [&'static str; 3],
 ) -> Result<(), Fault> {
     let width = 2 * half(written, 7)?;
-    let places = match written.has_input(9) {
-        true => "position_ids",
+    match written.has_input(3) {
+        true => size(d, "past_key", 2, "first"),
+        false => d.integers("first", &[0]),
+    }
+    match written.has_input(9) {
+        // Before a cache holds any key the first place alone counts.
+        true => d.made("Places", &["position_ids", "first"], &["places"], vec![]),
         false => {
             size(d, rows[0], 1, "new");
-            match written.has_input(3) {
-                true => size(d, "past_key", 2, "first"),
-                false => d.integers("first", &[0]),
-            }
             counted(d);
-            "places"
         }
-    };
+    }
     let each = [(heads.queries, "query turned"), (heads.keys, "key turned")];
     for (row, (count, to)) in rows.iter_mut().zip(each) {
         let attribute = vec![
@@ -137,7 +140,7 @@ fn turned(
             int("interleaved", written.int("rotary_interleaved", 0)),
             int("rotary_embedding_dim", width),
         ];
-        let inputs = [*row, "cos_cache", "sin_cache", places];
+        let inputs = [*row, "cos_cache", "sin_cache", "places"];
         d.made("RotaryEmbedding", &inputs, &[to], attribute);
         *row = to;
     }
@@ -187,6 +190,7 @@ pub(super) fn rotary(written: &Written) -> Result<Definition, Fault> {
     let turned = written.int("rotary_embedding_dim", 0);
     let heads = match written.int("num_heads", 0) {
         0 if turned == 0 => ANY,
+        given if given < 0 => return bad(format!("its 'num_heads' is {given}")),
         given => given,
     };
     let attribute = vec![

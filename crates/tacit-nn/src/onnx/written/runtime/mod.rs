@@ -75,14 +75,14 @@ fn linear(written: &Written) -> Result<Definition, Fault> {
     super::attention::linear(written)
 }
 
-/// Refuses attributes that are not what they are where a file leaves them out.
+/// Refuses attributes that are not what they are where a file leaves them out; -1 says that of one that is 0 then.
 fn plain<'a>(
     written: &Written,
     all: impl IntoIterator<Item = (&'a str, i64)>,
 ) -> Result<(), Fault> {
     for (name, read) in all {
         let given = written.int(name, read);
-        if given != read {
+        if given != read && !(read == 0 && given == -1) {
             return unsupported(format!("its '{name}' is {given}"));
         }
     }
