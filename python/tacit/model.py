@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -67,6 +68,11 @@ class Model:
         self.output_shape: tuple[int, ...] | dict[str, tuple[int, ...]] = one_of(shapes)
         self.exported: tempfile.TemporaryDirectory[str] | None = None
 
+    @cached_property
+    def _unread(self) -> set[str]:
+        """The inputs that the file declares and nothing in it reads."""
+        return _unread(self._path)
+
     @property
     def warnings(self) -> list[str]:
         """The warnings of `plan`."""
@@ -88,8 +94,8 @@ class Model:
         Refuses what is not a batch of this model's inputs, and never rounds a number silently
         to another type than float32.
         """
-        unread = _unread(self._path, x) if set(names(x)) - set(self.input_names) else set[str]()
-        single = rows(self.plan["inputs"], without(x, unread))
+        more = set(names(x)) - set(self.input_names)
+        single = rows(self.plan["inputs"], without(x, more & self._unread if more else set()))
         return single.tobytes(), list(single.shape)
 
     def decode(self, output: bytes, n: int) -> dict[str, np.ndarray]:
@@ -341,7 +347,9 @@ def compile(
     text = to_json(options)
     if isinstance(model, (str, os.PathLike)):
         with _compiling(os.fspath(cast(str, model))):
-            samples = without(samples, _unread(os.fspath(cast(str, model)), samples))
+            given = set(names(samples))
+            path = os.fspath(cast(str, model))
+            samples = without(samples, given & _unread(path) if given else given)
     if hold_texts(samples) and isinstance(model, (str, os.PathLike)):
         with _compiling(os.fspath(cast(str, model))):
             inputs = json.loads(Compiled.inputs(os.fspath(cast(str, model)), text))
@@ -362,12 +370,10 @@ def compile(
     return made
 
 
-def _unread(path: str | None, x: Given) -> set[str]:
-    """What is given by the names of inputs that a file declares and nothing in it reads."""
-    given = set(names(x))
-    # Whoever takes the file away knows its inputs.
+def _unread(path: str | None) -> set[str]:
+    """The inputs that a file declares and nothing in it reads; none of a file that is not there."""
     there = path is not None and Path(path).exists()
-    return given & set(Compiled.unread(cast(str, path))) if given and there else set()
+    return set(Compiled.unread(cast(str, path))) if there else set()
 
 
 @contextmanager
