@@ -220,27 +220,21 @@ pub(super) fn by_heads(call: &Call, builder: &mut Builder) -> Result<Value, Faul
     if !rows.side_by_side && rows.heads as i64 != call.int("num_heads", 0) {
         return bad(format!("its input has {} heads", rows.heads));
     }
-    let Some(bias) = call.input(1).filter(|_| rows.side_by_side) else {
-        return Ok(rows
-            .apart(&mut Composer::new(call, builder), "heads")?
-            .value);
+    let rows = match call.input(1).filter(|_| rows.side_by_side) {
+        None => rows,
+        Some(bias) => {
+            let part = (Arithmetic::Add, "biased");
+            let sum = two(call, builder, part, call.required(0)?, bias)?;
+            let biased = Call {
+                inputs: vec![Some(&sum)],
+                name: call.name.clone(),
+                ..*call
+            };
+            Heads::read(&biased, 0, "num_heads")?
+        }
     };
-    let sum = two(
-        call,
-        builder,
-        (Arithmetic::Add, "biased"),
-        call.required(0)?,
-        bias,
-    )?;
-    let biased = Call {
-        inputs: vec![Some(&sum)],
-        name: call.name.clone(),
-        ..*call
-    };
-    let rows = Heads::read(&biased, 0, "num_heads")?;
-    Ok(rows
-        .apart(&mut Composer::new(call, builder), "heads")?
-        .value)
+    let apart = rows.apart(&mut Composer::new(call, builder), "heads")?;
+    Ok(apart.value)
 }
 
 /// A cache of keys or values, input `i`, if it holds any.
@@ -249,11 +243,11 @@ fn cache<'a>(call: &Call<'a>, i: usize) -> Option<&'a Value> {
     call.input(i).filter(|value| !empty(value))
 }
 
-/// Unpadded: rows of queries, input 0, whose items have keys for every one of them and for all of the cache, input 2.
+/// Unpadded: the queries (input 0), refused where keys of some item are padding that a query could see.
 ///
-/// What input 1 says, the place of the last key of every item, tells the keys of queries from padding behind them.
-/// Of queries that see no later key that changes those alone which are padding themselves, and whose answers nothing
-/// defines; after a cache it tells where new keys belong.
+/// Input 1 has the place of the last key of every item. Without a cache (input 2) it is not read: queries see no later
+/// keys, so that only queries of padding see keys of padding, and nothing defines their answers. After a cache new keys
+/// belong behind the last one of each item, which is where they stand only if the cache is full.
 pub(super) fn unpadded(call: &Call) -> Result<Value, Fault> {
     let queries = call.required(0)?;
     let Some(cache) = cache(call, 2) else {

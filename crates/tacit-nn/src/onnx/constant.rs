@@ -74,12 +74,12 @@ impl Data {
 }
 
 impl Constant {
-    /// Floats of 32 bits.
-    /// Whether it is a single 1 that stretches nothing.
+    /// Whether the constant is a single 1 that stretches nothing.
     pub(super) fn is_one(&self) -> bool {
         self.shape.len() < 2 && self.data.len() == 1 && self.data.floats()[0] == 1.0
     }
 
+    /// A tensor of floats of 32 bits.
     pub(super) fn floats(shape: Vec<usize>, values: Vec<f32>) -> Self {
         Constant {
             shape,

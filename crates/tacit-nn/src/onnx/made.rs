@@ -3,6 +3,9 @@
 use super::proto::data_type::{FLOAT, INT64};
 use super::proto::{AttributeProto, NodeProto, TensorProto};
 
+/// The operator set from which on sums and new axes take their axes as an input.
+pub(super) const AXES_GIVEN: i64 = 13;
+
 /// The types of attributes: of one whole number, and of several.
 const INT: i32 = 2;
 const INTS: i32 = 7;

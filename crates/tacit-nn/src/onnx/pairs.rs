@@ -1,12 +1,9 @@
 //! GatherND from a table of two axes at pairs of places that two ArgMax found, as explainable boosting machines look up
 //! what two columns say together: the row of the one, times a row of zeros with a 1 at the place of the other, summed.
 
-use super::made::{floats, int, node, wholes};
+use super::made::{AXES_GIVEN, floats, int, node, wholes};
 use super::makers::{Makers, attribute, changes};
 use super::proto::{GraphProto, NodeProto};
-
-/// The operator set from which on sums take their axes as an input.
-const AXES_GIVEN: i64 = 13;
 
 /// The places of both axes, and how many the second has.
 struct Pair {

@@ -4,16 +4,13 @@
 use std::collections::HashMap;
 
 use super::constant::Reader;
-use super::made::{floats, int, node, wholes};
+use super::made::{AXES_GIVEN, floats, int, node, wholes};
 use super::makers::{Makers, attribute, changes};
 use super::mask::LEAST;
 use super::proto::data_type::{BOOL, FLOAT, INT32, INT64};
 use super::proto::{
     AttributeProto, DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto,
 };
-
-/// The operator set from which on sums and new axes take their axes as an input.
-const AXES_GIVEN: i64 = 13;
 
 /// A scatter whose places TopK or ArgMax found.
 struct Found {

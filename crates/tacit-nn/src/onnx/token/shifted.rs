@@ -24,7 +24,8 @@ pub(super) fn limited(builder: &mut Builder, given: &Given, limits: &[usize]) ->
     unsupported(told)
 }
 
-/// What is clipped to numbers from 0 on, as which integers that choose rows are given; any other value itself.
+/// The integers of an input that are clipped to numbers from 0 on, since none below 0 is taken where they choose rows;
+/// of any other value that value itself.
 pub(super) fn from_0(builder: &Builder, id: ValueId) -> ValueId {
     let node = id.checked_sub(1).map(|at| &builder.nodes[at]);
     let clipped = node.filter(|node| {

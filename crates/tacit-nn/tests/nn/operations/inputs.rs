@@ -384,12 +384,8 @@ fn inputs_that_are_fixed_are_constants() {
         assert!(error.contains(part), "{error}");
     };
     refused(&fix("scale", 0.5), "0.5 is no int64");
-    let both = ImportOptions {
-        fix: ["scale", "x"]
-            .map(|name| (name.to_string(), Fixed::Everywhere(1.0)))
-            .into(),
-        ..ImportOptions::default()
-    };
+    let mut both = fix("scale", 1.0);
+    both.fix.extend(fix("x", 1.0).fix);
     refused(&both, "all its inputs are fixed");
     refused(&fix("other", 1.0), "no input of this name");
     refused(
