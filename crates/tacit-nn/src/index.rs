@@ -18,13 +18,21 @@ fn strides(shape: &[usize]) -> Vec<usize> {
 fn separable(axes: &[Axis]) -> Vec<u32> {
     let mut index = vec![0];
     for axis in axes {
-        let extend = |&base: &u32| {
-            axis.iter().map(move |offset| match offset {
-                Some(offset) if base != FILL => base + *offset as u32,
-                _ => FILL,
-            })
-        };
-        index = index.iter().flat_map(extend).collect();
+        let offset = |offset: &Option<usize>| offset.map_or(FILL, |offset| offset as u32);
+        let offsets: Vec<u32> = axis.iter().map(offset).collect();
+        let filled = index.contains(&FILL) || offsets.contains(&FILL);
+        let mut longer = Vec::with_capacity(index.len() * offsets.len());
+        for base in index {
+            match filled {
+                false => longer.extend(offsets.iter().map(|offset| base + offset)),
+                true => longer.extend(offsets.iter().map(|&offset| match offset {
+                    FILL => FILL,
+                    _ if base == FILL => FILL,
+                    _ => base + offset,
+                })),
+            }
+        }
+        index = longer;
     }
     index
 }

@@ -257,17 +257,17 @@ impl Rewriter {
     }
 }
 
-/// Scale and shift as one pair per key, if all elements of a key share theirs.
-fn per_key(
-    affine: &Affine,
-    elements: usize,
-    keys: usize,
-    key: impl Fn(usize) -> usize,
-) -> Option<Vec<(f32, f32)>> {
+/// Scale and shift as one pair per key, if all elements of a key share theirs: of keys that stand one after the
+/// other, `inner` elements each, over and over.
+fn per_key(affine: &Affine, elements: usize, keys: usize, inner: usize) -> Option<Vec<(f32, f32)>> {
+    let channels = affine.channels().max(1);
+    if (affine.inner, channels) == (inner, keys) && elements >= inner * keys {
+        return Some((0..keys).map(|key| affine.numbers(key)).collect());
+    }
     let mut numbers = vec![None; keys];
     for e in 0..elements {
-        let pair = affine.numbers(e / affine.inner % affine.channels().max(1));
-        if *numbers[key(e)].get_or_insert(pair) != pair {
+        let pair = affine.numbers(e / affine.inner % channels);
+        if *numbers[e / inner % keys].get_or_insert(pair) != pair {
             return None;
         }
     }
@@ -280,7 +280,7 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
         Op::Conv(conv) => {
             let filters = conv.geometry.filters;
             let plane = elements / filters;
-            let Some(numbers) = per_key(affine, elements, filters, |e| e / plane) else {
+            let Some(numbers) = per_key(affine, elements, filters, plane) else {
                 return false;
             };
             let taps = conv.geometry.taps();
@@ -291,7 +291,7 @@ fn fold_after(affine: &Affine, op: &mut Op, elements: usize) -> bool {
         }
         Op::Linear(linear) => {
             let n = linear.n;
-            let Some(numbers) = per_key(affine, elements, n, |e| e % n) else {
+            let Some(numbers) = per_key(affine, elements, n, 1) else {
                 return false;
             };
             for row in Arc::make_mut(&mut linear.weight).chunks_mut(n) {
@@ -351,7 +351,7 @@ fn fold_before(affine: &Affine, op: &mut Op, elements: usize) -> bool {
                 return false;
             }
             let plane = elements / g.channels;
-            let Some(numbers) = per_key(affine, elements, g.channels, |e| e / plane) else {
+            let Some(numbers) = per_key(affine, elements, g.channels, plane) else {
                 return false;
             };
             let (window, per_group) = (g.kernel[0] * g.kernel[1], g.channels / g.groups);
@@ -366,7 +366,7 @@ fn fold_before(affine: &Affine, op: &mut Op, elements: usize) -> bool {
         }
         Op::Linear(linear) => {
             let (k, n) = (linear.k, linear.n);
-            let Some(numbers) = per_key(affine, elements, k, |e| e % k) else {
+            let Some(numbers) = per_key(affine, elements, k, 1) else {
                 return false;
             };
             let mut added = vec![(1.0, 0.0); n];

@@ -15,7 +15,7 @@ mod slide;
 mod windows;
 
 pub use each::Ends;
-pub(crate) use each::{NONE, are_finite, ends, joined, parts};
+pub(crate) use each::{NONE, ends, joined, look, parts};
 pub(crate) use evaluation::{Evaluation, last_uses};
 pub use gemm::gemm;
 pub(crate) use lanes::{Lanes, items};

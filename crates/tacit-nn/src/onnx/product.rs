@@ -215,6 +215,12 @@ impl Side {
         let out: Vec<usize> = labels.iter().map(|&label| sizes.of(label)).collect();
         arranged(&self.shape, &order, &out)
     }
+
+    /// Whether its axes are these, in this order, and none is repeated.
+    fn stands(&self, labels: &[Label], sizes: &Sizes) -> bool {
+        let sizes = labels.iter().map(|&label| sizes.of(label));
+        labels == self.axes && sizes.eq(self.shape.iter().copied())
+    }
 }
 
 /// The roles of all axes.
@@ -314,6 +320,9 @@ impl<'a> Product<'a> {
             axes: made,
             shape: sizes,
         };
+        if side.stands(output, self.sizes) {
+            return Ok(id);
+        }
         let index = side.index(output, self.sizes);
         compose.moved("result", id, index, shape.to_vec())
     }
@@ -333,6 +342,9 @@ impl<'a> Product<'a> {
             .iter()
             .flat_map(|labels| labels.iter().copied())
             .collect();
+        if side.stands(&labels, self.sizes) {
+            return Ok(id);
+        }
         let index = side.index(&labels, self.sizes);
         let shape = labels.iter().map(|&label| self.sizes.of(label)).collect();
         compose.moved(part, id, index, shape)
@@ -350,8 +362,7 @@ impl<'a> Product<'a> {
             .iter()
             .flat_map(|labels| labels.iter().copied())
             .collect();
-        let sizes = labels.iter().map(|&label| self.sizes.of(label));
-        if labels == side.axes && sizes.eq(side.shape.iter().copied()) {
+        if side.stands(&labels, self.sizes) {
             return weights.clone();
         }
         let index = side.index(&labels, self.sizes);

@@ -8,18 +8,18 @@ use super::rounded::poles;
 use super::trial::{TRIAL_ITEMS, TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
-use crate::reference::{
-    self, Ends, Lanes, NONE, Ranges, ShapeError, are_finite, ends, items, join,
-};
+use crate::reference::{self, Ends, Lanes, NONE, Ranges, ShapeError, items, join, look};
 
 /// How many times less the quiet inputs of a trial are than the others. A normalisation makes as much of
 /// the rounding of inputs as their variance is small, down to its epsilon, which is 1e-5 by custom.
 const QUIET: [f32; 3] = [16.0, 64.0, 1024.0];
+/// How many times less those are of which a large model affords few: zero is tried at any rate.
+const QUIET_OF_LARGE: [f32; 2] = [16.0, 1024.0];
 /// Items that are varied for a trial.
 const VARIED: usize = 6;
 /// The fewest and the most items that are made up, and the multiply-adds that their answers may cost. The sizes of a
 /// value's elements are known from few items of a model so large that it has many elements.
-const MADE_UP: RangeInclusive<usize> = 4..=32;
+const MADE_UP: RangeInclusive<usize> = 3..=32;
 const MADE_UP_WORK: usize = 8 * TRIAL_WORK;
 /// The fewest and the most items of a second look at a plan.
 const OTHERS: RangeInclusive<usize> = 2..=64;
@@ -42,6 +42,8 @@ pub(super) struct Inputs {
     /// Inputs within the range that are unlike them: zero, all at one end of the range, mirrored, quiet,
     /// and far.
     unlike: Answered,
+    /// How many of these, the last of them, are quiet.
+    quiet: usize,
     /// Whether samples were given that show something.
     sampled: bool,
 }
@@ -72,9 +74,11 @@ impl Inputs {
         let some = spread(&typical, row.ends.len(), varied);
         // Of a large model a made-up item is not mirrored or taken farther: it fills the range as it is.
         let all = samples.is_some() || varied > 1;
-        let unlike = row.given(&unlike(&row.free(&some), &row.ends, all));
+        let quiet = if all { &QUIET[..] } else { &QUIET_OF_LARGE };
+        let unlike = row.given(&unlike(&row.free(&some), &row.ends, quiet, all));
         Ok(Inputs {
             unlike: Answered::of(graph, unlike)?.finite(),
+            quiet: quiet.len(),
             tried,
             untried: untried.finite(),
             typical_seen,
@@ -139,8 +143,7 @@ impl Inputs {
     pub(super) fn others(&self, graph: &Graph) -> Result<Answered, PlanError> {
         let half = affordable(graph, TRIAL_WORK, OTHERS).div_ceil(2);
         let [_, unlike] = self.unlike.clone().parted(half_of_trial(graph));
-        // The last of these are quiet.
-        let quiet = unlike.items().saturating_sub(QUIET.len())..unlike.items();
+        let quiet = unlike.items().saturating_sub(self.quiet)..unlike.items();
         if self.untried.items() >= half && quiet.len() >= half {
             return Ok(self.untried.some(half).and(unlike.at(quiet).some(half)));
         }
@@ -188,9 +191,9 @@ fn parted(x: &[f32], item: usize, n: usize) -> [Vec<f32>; 2] {
     parts
 }
 
-/// Zeros, both ends of the ranges, and these in turn; and of every item its quiet likenesses, and its mirror image and
-/// its far one if `all` are asked for.
-fn unlike(some: &[f32], ends: &[f64], all: bool) -> Vec<f32> {
+/// Zeros, both ends of the ranges, and these in turn; and of every item likenesses that are so many times less, and its
+/// mirror image and its far one if `all` are asked for.
+fn unlike(some: &[f32], ends: &[f64], quiet: &[f32], all: bool) -> Vec<f32> {
     let within: Vec<f32> = ends.iter().map(|&end| largest_within(end)).collect();
     let signed = |sign: fn(usize) -> f32| {
         let one = move |(at, end): (usize, &f32)| sign(at) * end;
@@ -208,7 +211,7 @@ fn unlike(some: &[f32], ends: &[f64], all: bool) -> Vec<f32> {
             x.extend(item.iter().map(|v| -v));
             x.extend(item.iter().zip(&within).map(far));
         }
-        for factor in QUIET {
+        for factor in quiet {
             x.extend(item.iter().map(|v| v / factor));
         }
     }
@@ -253,7 +256,7 @@ impl Answered {
         let mut looks = vec![nothing; items(graph, &x)?];
         let of_items = |id: ValueId, item, values: &mut [f32]| {
             let each = values.chunks(lens[id].max(1));
-            let each = each.map(|values| (ends(values), are_finite(values)));
+            let each = each.map(look);
             (item, each.collect::<Vec<_>>())
         };
         let told = |id: ValueId, (item, seen): (usize, Vec<(Ends, bool)>)| {
@@ -352,15 +355,15 @@ mod tests {
     /// likenesses.
     #[test]
     fn unlike_inputs_stay_in_range() {
-        let x = unlike(&[1.0, -2.0, 0.0, 0.0], &[4.0; 2], true);
+        let x = unlike(&[1.0, -2.0, 0.0, 0.0], &[4.0; 2], &QUIET, true);
         let mut expected = vec![0.0, 0.0, 4.0, 4.0, -4.0, -4.0, 4.0, -4.0];
         expected.extend([-1.0, 2.0, 2.0, -4.0]);
         expected.extend(QUIET.map(|factor| [1.0 / factor, -2.0 / factor]).concat());
         assert_eq!(x[..18], expected);
         assert_eq!(x[18..], [0.0; 10]);
-        let x = unlike(&[0.07], &[0.1], true);
+        let x = unlike(&[0.07], &[0.1], &QUIET, true);
         assert!(x.iter().all(|v| f64::from(v.abs()) <= 0.1));
-        let of_made_up = unlike(&[1.0, -2.0], &[4.0; 2], false);
+        let of_made_up = unlike(&[1.0, -2.0], &[4.0; 2], &QUIET, false);
         assert_eq!(of_made_up, [&expected[..8], &expected[12..]].concat());
     }
 

@@ -5,6 +5,7 @@ use super::ranges::{Bound, FAR};
 use super::variance::own_fractions;
 use super::{Functions, Modulus, Order, PlanError, clip, first_holders, inverses, whole};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId, Weights, len};
+use crate::reference::ends;
 
 /// The scales of one layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -319,8 +320,8 @@ impl Limits {
 /// The largest factor and the largest term of every layer.
 pub(super) fn largest_weights(graph: &Graph) -> Vec<[f64; 2]> {
     let largest = |values: &Weights| {
-        let most = values.iter().fold(0.0, |most: f32, v| most.max(v.abs()));
-        f64::from(most)
+        let (low, high) = ends(values);
+        f64::from(high.max(-low).max(0.0))
     };
     let of_node = |node: &Node| node.op.weights().map(largest);
     graph.nodes.iter().map(of_node).collect()

@@ -91,49 +91,48 @@ pub(crate) fn joined(a: Ends, b: Ends) -> Ends {
 
 /// The smallest and the largest element; NaN is neither.
 pub(crate) fn ends(values: &[f32]) -> Ends {
+    look(values).0
+}
+
+/// The smallest and the largest element, NaN being neither, and whether no element is infinite or NaN.
+pub(crate) fn look(values: &[f32]) -> (Ends, bool) {
+    let both = |(ends, finite), (others, finite_too)| (joined(ends, others), finite & finite_too);
+    let of_part = |part| run(Look(part));
     match values.len() {
-        ..=AT_ONCE => ends_of_part(values),
+        ..=AT_ONCE => of_part(values),
         _ => (values.par_chunks(AT_ONCE))
-            .map(ends_of_part)
-            .reduce(|| NONE, joined),
+            .map(of_part)
+            .reduce(|| (NONE, true), both),
     }
 }
 
-/// Whether no element is infinite or NaN.
-pub(crate) fn are_finite(values: &[f32]) -> bool {
-    let finite = |part: &[f32]| {
-        part.iter()
-            .fold(true, |all, v| all & (v.abs() < f32::INFINITY))
-    };
-    match values.len() {
-        ..=AT_ONCE => finite(values),
-        _ => values.par_chunks(AT_ONCE).all(finite),
-    }
-}
+/// Looks at several at a time, as processors do at once.
+struct Look<'a>(&'a [f32]);
 
-fn ends_of_part(values: &[f32]) -> Ends {
-    run(EndsOf(values))
-}
-
-/// Compares several at a time, as processors do at once.
-struct EndsOf<'a>(&'a [f32]);
-
-impl Loop for EndsOf<'_> {
-    type Made = Ends;
+impl Loop for Look<'_> {
+    type Made = (Ends, bool);
 
     #[inline(always)]
-    fn run(self) -> Ends {
+    fn run(self) -> (Ends, bool) {
         const LANES: usize = 32;
         let (rows, rest) = self.0.as_chunks::<LANES>();
         let (mut low, mut high) = ([NONE.0; LANES], [NONE.1; LANES]);
+        // No finite number times 0 is anything but 0.
+        let mut nothing = [0.0; LANES];
         for row in rows {
-            for ((low, high), &v) in low.iter_mut().zip(&mut high).zip(row) {
+            let ends = low.iter_mut().zip(&mut high);
+            for (((low, high), nothing), &v) in ends.zip(&mut nothing).zip(row) {
                 *low = if v < *low { v } else { *low };
                 *high = if v > *high { v } else { *high };
+                *nothing += v * 0.0;
             }
         }
         let of_rows = low.into_iter().zip(high).fold(NONE, joined);
-        rest.iter().fold(of_rows, |ends, &v| joined(ends, (v, v)))
+        let ends = rest.iter().fold(of_rows, |ends, &v| joined(ends, (v, v)));
+        let nothing = rest
+            .iter()
+            .fold(nothing.iter().sum(), |sum: f32, v| sum + v * 0.0);
+        (ends, nothing == 0.0)
     }
 }
 
@@ -149,12 +148,14 @@ mod tests {
             for at in [0, n / 3, n - 1] {
                 let mut values: Vec<f32> = (0..n).map(|i| (i % 7) as f32).collect();
                 values[at] = -2.5;
-                assert_eq!(ends(&values).0, -2.5);
+                let (seen, finite) = look(&values);
+                assert!(seen.0 == -2.5 && finite);
                 values[at] = f32::INFINITY;
-                assert_eq!(ends(&values).1, f32::INFINITY);
+                let (seen, finite) = look(&values);
+                assert!(seen.1 == f32::INFINITY && !finite);
                 values[at] = f32::NAN;
-                let seen = ends(&values);
-                assert!(!are_finite(&values) && are_finite(&values[..at]));
+                let (seen, finite) = look(&values);
+                assert!(!finite && look(&values[..at]).1);
                 assert!(seen == NONE || (0.0..=6.0).contains(&seen.1), "{seen:?}");
             }
         }

@@ -27,6 +27,9 @@ pub(super) fn runs(
     (x, first): (&[f32], usize),
     manners: &[Manner],
 ) -> Result<Vec<InManner>, PlanError> {
+    if manners.is_empty() {
+        return Ok(Vec::new());
+    }
     let runs = rounded_runs(graph, rounding, (x, first), manners)?;
     Ok(manners.iter().copied().zip(runs).collect())
 }
