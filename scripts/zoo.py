@@ -29,23 +29,27 @@ SYSTEMS = {
     "shamir": {"protocol": "shamir"},
     "sirnn": {"protocol": "sirnn"},
 }
-"""What models are predicted on: the first two on many inputs, the others on three."""
+"""What models are predicted on."""
 LONG = ("clear", "falcon")
+"""Those on which models are predicted on many inputs; the others are tried on few."""
+FEW = 3
 BOUND = 0.01
 """The largest error over the deviation of the outputs."""
 
 
-def row(name, system, n):
+def row(name, system, n, budget):
     """Measures one row in this process."""
     _, entry = catalog()[name]
     if system == "compile":
         return plan(entry, FOLDER)
-    return predict(entry, FOLDER, SYSTEMS[system], n)
+    return predict(entry, FOLDER, SYSTEMS[system], n, budget)
 
 
-def apart(name, system, n, seconds):
+def apart(name, system, n, given):
     """Measures one row in a process of its own; what went wrong if it did."""
     command = [sys.executable, __file__, "--row", name, system, str(n)]
+    command += ["--budget", str(given.budget)]
+    seconds = given.seconds
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -66,9 +70,9 @@ def tasks(given, entries):
         return found
     for system in given.systems:
         for name, (_, entry) in entries.items():
-            many = entry.many if system in LONG else min(entry.many, 3)
+            many = given.most if system in LONG else min(given.most, FEW)
             if not entry.counted:
-                found.append((name, system, min(many, given.most)))
+                found.append((name, system, many))
     return found
 
 
@@ -87,7 +91,7 @@ def measure(given, entries):
                 continue
             if system != "compile" and "failed" in known.get((name, "compile"), {}):
                 continue
-            found = apart(name, system, n, given.seconds)
+            found = apart(name, system, n, given)
             line = {"model": name, "system": system, **found}
             known[name, system] = line
             log.write(json.dumps(line) + "\n")
@@ -151,6 +155,7 @@ def main():
     options.add_argument("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS])
     options.add_argument("--most", type=int, default=100, help="inputs of a row at most")
     options.add_argument("--seconds", type=int, default=1800, help="of a row at most")
+    options.add_argument("--budget", type=int, default=600, help="seconds of predictions at most")
     options.add_argument("--again", action="store_true", help="also what the log has")
     options.add_argument("--log", type=Path, default=FOLDER / "rows.jsonl")
     options.add_argument("--tables", action="store_true", help="measure nothing")
@@ -159,7 +164,7 @@ def main():
     given = options.parse_args()
     if given.row:
         name, system, n = given.row
-        print(json.dumps(row(name, system, int(n))))
+        print(json.dumps(row(name, system, int(n), given.budget)))
         return
     FOLDER.mkdir(exist_ok=True)
     every = catalog()

@@ -16,7 +16,6 @@ class Entry:
     make : from a generator of random numbers and a number of items to an array, or to arrays by the
         names of the inputs
     options : of :func:`tacit.compile`
-    many : how many inputs are predicted under `clear` and one three-party system
     axes : which axis of an input is that of the items, where it is not the first
     whole : whether the file gives every size, so that items have an axis more than its inputs
     counted : whether private runs are too long for a small machine, so that they are counted only
@@ -26,7 +25,6 @@ class Entry:
     build: Callable
     make: Callable
     options: dict = field(default_factory=dict)
-    many: int = 100
     axes: dict = field(default_factory=dict)
     whole: bool = False
     counted: bool = False

@@ -51,7 +51,7 @@ def families():
         make = given.get(names[0], partial(tokens, names))
         example = partial(_example, make, names)
         build = partial(language, (kind, config), sizes, names, example)
-        found.append(Entry(name, build, make, {}, 8))
+        found.append(Entry(name, build, make))
     return found
 
 

@@ -21,10 +21,10 @@ def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
-def compiled(entry, folder, protocol=None):
-    """The model, the seconds that compiling took, and the inputs to predict."""
+def compiled(entry, folder, protocol=None, n=1):
+    """The model, the seconds that compiling took, and inputs to predict."""
     path = entry.file(folder)
-    samples, x = data(entry, max(entry.many, 3))
+    samples, x = data(entry, n)
     start = time.monotonic()
     model = tacit.compile(path, samples=samples, protocol=protocol, **entry.options)
     return model, time.monotonic() - start, x
@@ -49,24 +49,36 @@ def plan(entry, folder):
     }
 
 
-def predict(entry, folder, where, n):
-    """What a private prediction of `n` inputs gives, one at a time where they are large."""
-    model, seconds, x = compiled(entry, folder, where["protocol"])
-    x = _some(x, slice(n), entry.axes)
-    expected = oracle(entry, folder, x, model.plan["outputs"])
+def predict(entry, folder, where, n, budget):
+    """What a private prediction of `n` inputs gives, or of as many as take `budget` seconds."""
+    model, seconds, x = compiled(entry, folder, where["protocol"], n)
+    done, sent, wall = [], [0.0, 0.0], 0.0
+    some = batch(model, n)
+    parts = (_some(x, slice(at, at + some), entry.axes) for at in range(0, n, some))
     start = time.monotonic()
-    result = tacit.local(**where, timeout=600.0).predict(model, x, batch=batch(model, n))
-    wall = time.monotonic() - start
-    report = result.report.data
-    sent = [sum(report[phase]["bytes_sent"]) / 1e6 / n for phase in ("offline", "online")]
+    for result in tacit.local(**where, timeout=600.0).predict_batches(model, parts):
+        wall = time.monotonic() - start
+        done.append(result.outputs)
+        report = result.report.data
+        for i, phase in enumerate(("offline", "online")):
+            sent[i] += sum(report[phase]["bytes_sent"]) / 1e6
+        if wall > budget:
+            break
+    n = min(n, some * len(done))
+    plans = model.plan["outputs"]
+    joined = {
+        each["name"]: np.concatenate([part[each["name"]] for part in done], each["batch"])
+        for each in plans
+    }
+    expected = oracle(entry, folder, _some(x, slice(n), entry.axes), plans)
     return {
         "inputs": n,
         "compile": seconds,
         "wall": wall / n,
-        "sent": sent,
+        "sent": [mb / n for mb in sent],
         "peak": peak(),
         "warnings": len(report["warnings"]),
-        **compare(result.outputs, expected, model.plan["outputs"]),
+        **compare(joined, expected, plans),
     }
 
 

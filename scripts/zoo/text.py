@@ -101,20 +101,20 @@ def text():
     three = ["input_ids", "attention_mask", "token_type_ids"]
     two = three[:2]
     rows = [
-        ("BERT-tiny", "BertForSequenceClassification", "BertConfig", bert, three, 16),
-        ("BERT-base", "BertForSequenceClassification", "BertConfig", base, three, 0),
-        ("DistilBERT", "DistilBertForSequenceClassification", "DistilBertConfig", distil, two, 16),
-        ("GPT-2", "GPT2LMHeadModel", "GPT2Config", gpt, two, 8),
+        ("BERT-tiny", "BertForSequenceClassification", "BertConfig", bert, three),
+        ("BERT-base", "BertForSequenceClassification", "BertConfig", base, three),
+        ("DistilBERT", "DistilBertForSequenceClassification", "DistilBertConfig", distil, two),
+        ("GPT-2", "GPT2LMHeadModel", "GPT2Config", gpt, two),
     ]
     found = []
     for dynamo in (False, True):
         tail = ", torch.export" if dynamo else ""
-        for name, kind, config, options, names, many in rows:
+        for name, kind, config, options, names in rows:
             build = partial(_eager, (kind, config), options, names, dynamo)
             make = partial(tokens, names)
-            found.append(Entry(name + tail, build, make, {}, many, counted=not many))
+            found.append(Entry(name + tail, build, make, counted=name == "BERT-base"))
         photos = partial(inputs.photos, size=32)
-        found.append(Entry("ViT" + tail, partial(_vit, dynamo), photos, {}, 16))
+        found.append(Entry("ViT" + tail, partial(_vit, dynamo), photos))
         normal = partial(_normal, (20, 64))
-        found.append(Entry("TransformerEncoder" + tail, partial(_encoder, dynamo), normal, {}, 16))
+        found.append(Entry("TransformerEncoder" + tail, partial(_encoder, dynamo), normal))
     return found

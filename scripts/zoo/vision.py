@@ -93,44 +93,44 @@ def export(network, example, path, names, *, dynamo=False, axes=None):
 
 
 NETWORKS = [
-    ("resnet18", {}, 100),
-    ("resnet50", {}, 100),
-    ("googlenet", {"init_weights": True, "aux_logits": False}, 32),
-    ("mobilenet_v2", {}, 32),
-    ("mobilenet_v3_small", {}, 32),
-    ("mobilenet_v3_large", {}, 32),
-    ("efficientnet_b0", {}, 16),
-    ("densenet121", {}, 16),
-    ("shufflenet_v2_x1_0", {}, 32),
-    ("squeezenet1_1", {}, 100),
-    ("mnasnet1_0", {}, 32),
-    ("regnet_y_400mf", {}, 32),
-    ("regnet_x_400mf", {}, 32),
-    ("convnext_tiny", {}, 8),
-    ("vit_b_16", {"image_size": SIZE}, 4),
-    ("swin_t", {}, 4),
-    ("swin_v2_t", {}, 4),
+    ("resnet18", {}),
+    ("resnet50", {}),
+    ("googlenet", {"init_weights": True, "aux_logits": False}),
+    ("mobilenet_v2", {}),
+    ("mobilenet_v3_small", {}),
+    ("mobilenet_v3_large", {}),
+    ("efficientnet_b0", {}),
+    ("densenet121", {}),
+    ("shufflenet_v2_x1_0", {}),
+    ("squeezenet1_1", {}),
+    ("mnasnet1_0", {}),
+    ("regnet_y_400mf", {}),
+    ("regnet_x_400mf", {}),
+    ("convnext_tiny", {}),
+    ("vit_b_16", {"image_size": SIZE}),
+    ("swin_t", {}),
+    ("swin_v2_t", {}),
 ]
-"""Names, what their functions are given, and how many inputs are predicted."""
+"""Names, and what their functions are given."""
 
 
 def vision():
     """Classifiers and segmentation networks."""
     photos = partial(inputs.photos, size=SIZE)
     found = [
-        Entry(name, partial(_network, name, "", options, SIZE), photos, {}, many)
-        for name, options, many in NETWORKS
+        Entry(name, partial(_network, name, "", options, SIZE), photos)
+        for name, options in NETWORKS
     ]
     # Their pools to a fixed size can only be exported where it divides that of what they pool.
     large = partial(inputs.photos, size=224)
     for name, counted in (("alexnet", False), ("vgg11_bn", True)):
         build = partial(_network, name, "", {}, 224)
-        found.append(Entry(name, build, large, {}, 8, counted=counted))
+        found.append(Entry(name, build, large, counted=counted))
     whole = {"weights_backbone": None, "num_classes": 21}
     for name in ("lraspp_mobilenet_v3_large", "deeplabv3_mobilenet_v3_large", "fcn_resnet50"):
         build = partial(_network, name, "segmentation", whole, SIZE)
-        found.append(Entry(name, build, photos, {}, 4))
-    return [*found, Entry("U-Net", _unet, partial(inputs.photos, size=SIZE), {}, 16)]
+        found.append(Entry(name, build, photos))
+    return [*found, Entry("U-Net", _unet, partial(inputs.photos, size=SIZE))]
 
 
 def _unet(path):
