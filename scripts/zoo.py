@@ -31,7 +31,7 @@ SYSTEMS = {
 }
 """What models are predicted on."""
 LONG = ("clear", "falcon")
-"""Those on which models are predicted on many inputs; the others are tried on few."""
+"""Systems that predict many inputs of every model; the others are tried on few."""
 FEW = 3
 BOUND = 0.01
 """The largest error over the deviation of the outputs."""

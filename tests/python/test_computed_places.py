@@ -110,6 +110,67 @@ def test_lengths_choose_the_last_step(setting, tmp_path):
     compared(path, x, {name: v[:4] for name, v in x.items()}, setting)
 
 
+def rows_at(path, flat, steps=5, size=3):
+    """`x[arange(len(x)), n - 1]` as torch's exporters write it: by pairs, or of one table.
+
+    The newer one computes with the batch, which is free; the older one merges it with the steps,
+    and writes what it takes the sizes of twice.
+    """
+    net = Net((), 2, [("x", FLOAT, ["N", steps, size]), ("n", INT, ["N"])])
+    turned = net("Transpose", net.linear("x", size, 4), perm=[1, 0, 2])
+    turned, again = (net("Transpose", turned, perm=[1, 0, 2]) for _ in range(2))
+    batch = net("Gather", net("Shape", "x"), np.array(0), axis=0)
+    rows = net("Range", np.array(0), batch, np.array(1))
+    place = net("Sub", "n", np.array(1))
+    if flat:
+        count = net("Gather", net("Shape", again), np.array(1), axis=0)
+        both = net("Add", place, net("Mul", rows, count))
+        net.save(path, net("Gather", net("Flatten", turned, axis=2), both, axis=0))
+        return
+    pair = [net("Unsqueeze", each, np.array([-1])) for each in (rows, place)]
+    net.save(path, net("GatherND", turned, net("Concat", *pair, axis=-1)))
+
+
+@pytest.mark.parametrize("flat", [False, True], ids=["pairs", "flattened"])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_lengths_choose_a_row_of_every_item(setting, flat, tmp_path):
+    path = str(tmp_path / "m.onnx")
+    rows_at(path, flat)
+    rng = np.random.default_rng(0)
+    x = {"x": rng.normal(0, 1, (8, 5, 3)).astype("f4"), "n": np.array([1, 5, 3, 2, 4, 5, 1, 3])}
+    compared(path, x, {name: v[:4] for name, v in x.items()}, setting)
+
+
+@pytest.mark.parametrize("length", [6, -1])
+def test_no_length_leads_beyond_its_item(length, tmp_path):
+    path = str(tmp_path / "m.onnx")
+    rows_at(path, flat=False)
+    model = tacit.compile(path)
+    x = {"x": np.zeros((2, 5, 3), "f4"), "n": np.array([1, length])}
+    with pytest.raises(tacit.TacitError, match="whole numbers from 0 to 5"):
+        tacit.local(protocol="clear").predict(model, x)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_quotients_of_places_choose_rows(setting, tmp_path):
+    """A place among all scores as torch divides it, less 1 below 0: a truth, cast to a number."""
+    path = str(tmp_path / "m.onnx")
+    net = Net([4, 3])
+    flat = net("Reshape", "x", np.array([-1, 12]))
+    place = net("ArgMax", flat, axis=1, keepdims=0)
+    below = net("Equal", net("Less", place, np.array(0)), np.array([True]))
+    rest = net("Cast", net("Mod", place, np.array(3)), to=TensorProto.BOOL)
+    less = net("Cast", net("And", below, rest), to=INT)
+    row = net("Sub", net("Div", place, np.array(3)), less)
+    batch = net("Gather", net("Shape", "x"), np.array(0), axis=0)
+    pair = (net("Range", np.array(0), batch, np.array(1)), row)
+    pair = [net("Unsqueeze", each, np.array([-1])) for each in pair]
+    found = net("GatherND", "x", net("Concat", *pair, axis=-1))
+    net.save(path, net.linear(found, 3, 2))
+    x = np.random.default_rng(0).normal(0, 1, (8, 4, 3)).astype("f4")
+    compared(path, x, x[:4], setting)
+
+
 def sparse_shares(path, n=6):
     """Sparsemax: the threshold stands at a place that is a count of comparisons."""
     net = Net([n])

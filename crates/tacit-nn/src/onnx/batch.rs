@@ -6,10 +6,10 @@
 //! of several is made of another item (`apart.rs`), and if each item of several gives what it gives alone. Ranges by
 //! which a whole batch is quantised are left out of that: each item is quantised by its own, as in a batch of one.
 
-use super::ImportError;
 use super::apart::reach;
 use super::importer::{Form, Importer};
 use super::proto::NodeProto;
+use super::{ImportError, UnsupportedNode};
 use crate::graph::{Graph, Input, InputKind, Output, len};
 use crate::plan::{Random, TRIAL_WORK, affordable};
 use crate::reference::outputs;
@@ -26,25 +26,29 @@ impl Importer<'_> {
     /// The model of one item, of a file whose batch is free and that is refused as one of items; the refusal
     /// if its items cannot be told apart.
     pub(super) fn of_one_item(&self, refused: ImportError) -> Result<Graph, ImportError> {
-        self.told_apart().ok_or(refused)
+        self.told_apart().map_err(|second| match second {
+            Some(second) => plainer(refused, second),
+            None => refused,
+        })
     }
 
-    /// The model of one item, if the items of several are apart and give what each gives alone.
-    fn told_apart(&self) -> Option<Graph> {
+    /// The model of one item, if the items of several are apart and give what each gives alone; else why a batch of
+    /// one or of several is refused, if it is.
+    fn told_apart(&self) -> Result<Graph, Option<ImportError>> {
         let form = if self.is_quantised() {
             Form::Unquantised
         } else {
             Form::Batch
         };
-        let [one, several] = [1, SEVERAL].map(|items| self.import(form(items)).ok());
-        let several = several?;
-        let one = without_batch(one?, &several)?;
+        let [one, several] = [1, SEVERAL].map(|items| self.import(form(items)));
+        let (one, several) = (one?, several?);
+        let one = without_batch(one, &several).ok_or(None)?;
         if !are_apart(&several) || !are_alike(&one, &several) {
-            return None;
+            return Err(None);
         }
         match self.is_quantised() {
-            true => without_batch(self.import(Form::Batch(1)).ok()?, &several),
-            false => Some(one),
+            true => without_batch(self.import(Form::Batch(1))?, &several).ok_or(None),
+            false => Ok(one),
         }
     }
 
@@ -52,6 +56,29 @@ impl Importer<'_> {
     fn is_quantised(&self) -> bool {
         let dynamic = |node: &NodeProto| node.op_type == "DynamicQuantizeLinear";
         self.graph.node.iter().any(dynamic)
+    }
+}
+
+/// How reasons end, or go on, that only a free batch gives.
+const OF_FREE_BATCH: [&str; 3] = [
+    "of a fixed batch size it is run as one item",
+    "computes with the batch size, which is free",
+    "merges the batch with other axes",
+];
+
+/// Of two refusals of a model, as a batch of items and as one item, the one with fewer reasons; of as many the second,
+/// where a free batch was all that the first is of.
+pub(super) fn plainer(first: ImportError, second: ImportError) -> ImportError {
+    let of_batch = |node: &UnsupportedNode| OF_FREE_BATCH.iter().any(|of| node.why.contains(of));
+    match (&first, &second) {
+        (ImportError::Unsupported(a), ImportError::Unsupported(b))
+            if b.len() < a.len() || b.len() == a.len() && a.iter().all(of_batch) =>
+        {
+            second
+        }
+        (ImportError::Unsupported(_) | ImportError::Tensor { .. }, _) => first,
+        (_, ImportError::Unsupported(_)) => second,
+        _ => first,
     }
 }
 

@@ -1,11 +1,14 @@
 //! GatherND and Gather at places of which some are found on shares: the row of every item at a place of its own, as
 //! `x[arange(len(x)), place]` is exported. The last valid step of a sequence is chosen so, or the one that ends a text.
 
+use std::rc::Rc;
+
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compose::Composer;
 use super::constant::bounded_len;
 use super::places::marks_of;
+use super::token;
 use crate::graph::{FILL, Matrices, Op, ValueId, len};
 
 /// Whether a GatherND, or a Gather along the first axis, has indices that are computed.
@@ -66,10 +69,112 @@ fn place_of(builder: &Builder, mut id: ValueId, mut e: usize) -> Place {
     Place::Found(id, e, more)
 }
 
+/// A row of indices: where its known numbers lead, and the number that is found, with what is added to it.
+struct Row {
+    start: usize,
+    axis: usize,
+    id: ValueId,
+    element: usize,
+    more: f32,
+}
+
+const WHY: &str = "its indices are computed; of these one number each may be, the place of a largest number, a mark or a whole number of an input";
+
+/// Where a place along an axis begins among the elements of an item of this shape; negative ones count from the end.
+fn start(shape: &[usize], axis: usize, place: f32) -> Option<usize> {
+    let size = shape[axis] as f32;
+    let place = if place < 0.0 { place + size } else { place };
+    let inside = place.fract() == 0.0 && place >= 0.0 && place < size;
+    inside.then(|| place as usize * len(&shape[axis + 1..]))
+}
+
+/// A row of indices, `depth` of value `indices` from element `from` on.
+fn row_of(
+    builder: &Builder,
+    shape: &[usize],
+    (indices, from, depth): (ValueId, usize, usize),
+) -> Result<Row, Fault> {
+    let (mut fixed, mut found) = (0, None);
+    for axis in 0..depth {
+        match place_of(builder, indices, from + axis) {
+            Place::Known(number) => match start(shape, axis, number) {
+                Some(start) => fixed += start,
+                None => {
+                    return unsupported(format!("its index {number} is outside axis {axis}"));
+                }
+            },
+            Place::Found(id, e, more) if found.is_none() => found = Some((axis, id, e, more)),
+            Place::Found(..) => return unsupported(WHY),
+        }
+    }
+    let Some((axis, id, element, more)) = found else {
+        return unsupported(WHY);
+    };
+    Ok(Row {
+        start: fixed,
+        axis,
+        id,
+        element,
+        more,
+    })
+}
+
+/// The numbers that a row's marks stand for, and which row of marks that is.
+type Marked = (Rc<[f32]>, u32);
+
+/// The marks that find the numbers of all rows, and of each which they are.
+fn marks_for(
+    call: &Call,
+    builder: &mut Builder,
+    shape: &[usize],
+    rows: &[Row],
+) -> Result<(ValueId, Vec<Marked>), Fault> {
+    let Some(first) = rows.first() else {
+        return unsupported(WHY);
+    };
+    if rows.iter().all(|row| row.id == first.id) && marks_of(builder, first.id).is_none() {
+        let elements: Vec<usize> = rows.iter().map(|row| row.element).collect();
+        // As many as lead from 0 to the last place, also those from the end.
+        let limit = |row: &Row| (shape[row.axis] as f32 - row.more).max(1.0) as usize;
+        let limits: Vec<usize> = rows.iter().map(limit).collect();
+        return match token::marks(call, builder, first.id, &elements, &limits)? {
+            Some((marks, numbers, rows)) => {
+                let numbers: Rc<[f32]> = numbers.into();
+                Ok((
+                    marks,
+                    rows.into_iter().map(|row| (numbers.clone(), row)).collect(),
+                ))
+            }
+            None => unsupported(WHY),
+        };
+    }
+    let mut marked = Vec::with_capacity(rows.len());
+    let mut by = None;
+    // Those of the value that the row before was found in, too.
+    let mut last: Option<(ValueId, ValueId, Rc<[f32]>, Vec<u32>)> = None;
+    for row in rows {
+        if last.as_ref().is_none_or(|(of, ..)| *of != row.id) {
+            let found = marks_of(builder, row.id);
+            last = found.map(|(marks, numbers, rows)| (row.id, marks, Rc::from(numbers), rows));
+        }
+        let Some((_, marks, numbers, rows_of)) = &last else {
+            return unsupported(WHY);
+        };
+
+        if *by.get_or_insert((*marks, numbers.len())) != (*marks, numbers.len()) {
+            return unsupported(WHY);
+        }
+        marked.push((numbers.clone(), rows_of[row.element]));
+    }
+    match by {
+        Some((marks, _)) => Ok((marks, marked)),
+        None => unsupported(WHY),
+    }
+}
+
 /// The rows that indices choose of which one number each is found by marks: the marks of all places times the rows
 /// there.
 pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    const WHY: &str = "its indices are computed; of these one number each may be, the place of a largest number or of a mark";
     super::moves::needs_whole(call)?;
     let (x, shape) = call.secret(0)?;
     let (indices, given) = call.secret(1)?;
@@ -85,62 +190,28 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         return unsupported(WHY);
     }
     let (rows, n) = (len(outer), len(&shape[depth..]));
+    let found = (0..rows).map(|row| row_of(builder, shape, (indices, row * depth, depth)));
+    let found = found.collect::<Result<Vec<Row>, Fault>>()?;
+    let (marks, marks_of_rows) = marks_for(call, builder, shape, &found)?;
+    let k = marks_of_rows
+        .first()
+        .map_or(0, |(numbers, _)| numbers.len());
+    builder.reserve(bounded_len(&[rows, k, n])?)?;
     let (mut picked, mut marked) = (Vec::new(), Vec::new());
-    let mut by: Option<(ValueId, usize)> = None;
-    // Those of the value that the row before was found in, too.
-    let mut last = None;
-    for row in 0..rows {
-        let places = (0..depth).map(|at| place_of(builder, indices, row * depth + at));
-        let places: Vec<Place> = places.collect();
-        let start = |axis: usize, place: f32| {
-            let size = shape[axis] as f32;
-            let place = if place < 0.0 { place + size } else { place };
-            let inside = place.fract() == 0.0 && place >= 0.0 && place < size;
-            inside.then(|| place as usize * len(&shape[axis + 1..]))
-        };
-        let (mut fixed, mut found) = (0, None);
-        for (axis, place) in places.iter().enumerate() {
-            match *place {
-                Place::Known(number) => match start(axis, number) {
-                    Some(start) => fixed += start,
-                    None => {
-                        return unsupported(format!("its index {number} is outside axis {axis}"));
-                    }
-                },
-                Place::Found(id, e, more) if found.is_none() => found = Some((axis, id, e, more)),
-                Place::Found(..) => return unsupported(WHY),
-            }
-        }
-        let Some((axis, id, e, more)) = found else {
-            return unsupported(WHY);
-        };
-        if last.as_ref().is_none_or(|(of, _)| *of != id) {
-            last = marks_of(builder, id).map(|found| (id, found));
-        }
-        let Some((_, (marks, numbers, rows_of))) = &last else {
-            return unsupported(WHY);
-        };
-        let marks = *marks;
-        if *by.get_or_insert((marks, numbers.len())) != (marks, numbers.len()) {
-            return unsupported(WHY);
-        }
-        let all = bounded_len(&[rows, numbers.len(), n])?;
-        builder.reserve(if row == 0 { all } else { 0 })?;
+    for (row, (numbers, marks_row)) in found.iter().zip(marks_of_rows) {
         for (at, number) in numbers.iter().enumerate() {
-            let Some(start) = start(axis, number + more) else {
+            let place = number + row.more;
+            let Some(start) = start(shape, row.axis, place) else {
                 return unsupported(format!(
-                    "a place that it chooses by may be {}, outside axis {axis} of {}",
-                    number + more,
-                    shape[axis]
+                    "a place that it chooses by may be {place}, outside axis {} of {}",
+                    row.axis, shape[row.axis]
                 ));
             };
-            picked.extend((fixed + start..fixed + start + n).map(|e| e as u32));
-            marked.push(rows_of[e] * numbers.len() as u32 + at as u32);
+            let first = row.start + start;
+            picked.extend((first..first + n).map(|e| e as u32));
+            marked.push(marks_row * k as u32 + at as u32);
         }
     }
-    let Some((marks, k)) = by else {
-        return unsupported(WHY);
-    };
     let c = &mut Composer::new(call, builder);
     let left = c.moved("marks", marks, marked, vec![rows, 1, k])?;
     let right = c.moved("rows", x, picked, vec![rows, k, n])?;

@@ -15,9 +15,6 @@ const MOST: usize = 256;
 /// The most nodes between two values, or in a condition.
 const DEPTH: usize = 16;
 
-/// The most pairs of values that are compared, to see whether two are made alike.
-const PAIRS: usize = 64;
-
 /// Operations that make each element of those at the same place.
 const ELEMENTS: [&str; 20] = [
     "Abs",
@@ -137,7 +134,7 @@ fn found(graph: &GraphProto) -> Vec<Guarded> {
                 let of = root(&makers, argument);
                 if subjects
                     .iter()
-                    .any(|subject| same(&makers, subject, of, &mut 0))
+                    .any(|subject| makers.are_alike(subject, of, &mut 0))
                     && taken.insert((node, input))
                 {
                     all.push(Guarded {
@@ -267,33 +264,4 @@ fn root<'a>(makers: &Makers<'a>, value: &'a str) -> &'a str {
         at = one;
     }
     at
-}
-
-/// Whether two values are made in the same way of the same, as far as a few pairs of values tell.
-fn same(makers: &Makers, a: &str, b: &str, pairs: &mut usize) -> bool {
-    *pairs += 1;
-    if *pairs > PAIRS {
-        return false;
-    }
-    if makers.are_same(a, b) {
-        return true;
-    }
-    if let (Some(a), Some(b)) = (makers.tensor(a), makers.tensor(b)) {
-        let numbers = |tensor: &TensorProto| TensorProto {
-            name: String::new(),
-            ..tensor.clone()
-        };
-        let few = |tensor: &TensorProto| tensor.dims.iter().all(|&size| size <= DEPTH as i64);
-        return few(a) && few(b) && numbers(a) == numbers(b);
-    }
-    let (Some(one), Some(other)) = (makers.maker(a), makers.maker(b)) else {
-        return false;
-    };
-    let alike = one.op_type == other.op_type && one.attribute == other.attribute;
-    let single = one.output.len() == 1 && other.output.len() == 1;
-    let mut inputs = one.input.iter().zip(&other.input);
-    alike
-        && single
-        && one.input.len() == other.input.len()
-        && inputs.all(|(a, b)| same(makers, a, b, pairs))
 }

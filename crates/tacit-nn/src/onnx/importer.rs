@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::batch::plainer;
 use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::constant::Reader;
@@ -392,16 +393,6 @@ impl<'a> Importer<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// Of two refusals of a model, as a batch of items and as one item, the one with fewer reasons.
-fn plainer(first: ImportError, second: ImportError) -> ImportError {
-    match (&first, &second) {
-        (ImportError::Unsupported(a), ImportError::Unsupported(b)) if b.len() < a.len() => second,
-        (ImportError::Unsupported(_) | ImportError::Tensor { .. }, _) => first,
-        (_, ImportError::Unsupported(_)) => second,
-        _ => first,
     }
 }
 

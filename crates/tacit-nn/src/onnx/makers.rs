@@ -8,6 +8,12 @@ use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 /// The most copies of copies that are looked through.
 const MOST_COPIES: usize = 16;
 
+/// The most pairs of values that are compared, to see whether two are made alike.
+const PAIRS: usize = 64;
+
+/// The largest size of constants that are compared.
+const FEW: i64 = 16;
+
 /// Operations whose result has the axes of their one computed input, where constants have no more.
 const KEEP_AXES: [&str; 14] = [
     "Add",
@@ -91,6 +97,36 @@ impl<'a> Makers<'a> {
     /// Whether two values are the same index, as one or another kind of numbers.
     pub(super) fn are_same(&self, one: &str, other: &str) -> bool {
         self.source(one) == self.source(other)
+    }
+
+    /// Whether two values are made in the same way of the same, as far as a few pairs of values tell: so many were
+    /// compared before.
+    pub(super) fn are_alike(&self, a: &str, b: &str, pairs: &mut usize) -> bool {
+        *pairs += 1;
+        if *pairs > PAIRS {
+            return false;
+        }
+        if self.are_same(a, b) {
+            return true;
+        }
+        if let (Some(a), Some(b)) = (self.tensor(a), self.tensor(b)) {
+            let numbers = |tensor: &TensorProto| TensorProto {
+                name: String::new(),
+                ..tensor.clone()
+            };
+            let few = |tensor: &TensorProto| tensor.dims.iter().all(|&size| size <= FEW);
+            return few(a) && few(b) && numbers(a) == numbers(b);
+        }
+        let (Some(one), Some(other)) = (self.maker(a), self.maker(b)) else {
+            return false;
+        };
+        let alike = one.op_type == other.op_type && one.attribute == other.attribute;
+        let single = one.output.len() == 1 && other.output.len() == 1;
+        let mut inputs = one.input.iter().zip(&other.input);
+        alike
+            && single
+            && one.input.len() == other.input.len()
+            && inputs.all(|(a, b)| self.are_alike(a, b, pairs))
     }
 
     /// The node that makes a value.

@@ -21,6 +21,7 @@ mod einsum;
 mod element;
 mod empty;
 mod factors;
+mod flattened;
 mod fold;
 mod fourier;
 mod function;
@@ -340,6 +341,7 @@ fn read(
     left_out::write(&mut graph, opset);
     scatter_found::write(&mut graph, opset);
     pairs::write(&mut graph, opset);
+    flattened::write(&mut graph, opset);
     padded::write(&mut graph);
     row_by_row::write(&mut graph);
     sorted::sort(&mut graph);

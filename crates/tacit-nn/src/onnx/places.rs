@@ -105,18 +105,19 @@ pub(super) fn rows_of<'a>(
 }
 
 /// The output of a node that takes its elements one by one, if all that is computed among its inputs is chosen by
-/// the same marks, beside single constants: chosen by them too, of what constants would give.
+/// the same marks, beside constants of one number: chosen by them too, of what constants would give.
 pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<Value, Fault>> {
     if builder.marks.is_empty() || call.last || !takes_numbers(call) {
         return None;
     }
     let mut all: Option<(Chosen, &Vec<usize>, usize)> = None;
     let mut constants = Vec::new();
+    let mut widest: &[usize] = &[];
     for input in call.inputs.iter().flatten() {
         let constant = match input {
             Value::Secret { id, shape, batch } => {
                 let chosen = Chosen::of(builder, *id)?;
-                let made = numbers_as(call, builder.truths.contains(id), &chosen.numbers);
+                let made = numbers_as(call, is_truth(call, builder, *id), &chosen.numbers);
                 let here = (&chosen.marks, &chosen.rows, shape, *batch);
                 match &all {
                     Some((first, of, at)) if (&first.marks, &first.rows, *of, *at) != here => {
@@ -126,14 +127,28 @@ pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<V
                 }
                 made
             }
-            Value::Constant(one) if one.data.len() == 1 => {
-                numbers_as(call, one.kind.is_bool(), &one.data.floats())
+            Value::Constant(one) => {
+                let numbers = one.data.floats();
+                let (first, rest) = numbers.split_first()?;
+                if rest.iter().any(|v| v != first) {
+                    return None;
+                }
+                widest = if one.data.len() > 1 {
+                    &one.shape
+                } else {
+                    widest
+                };
+                numbers_as(call, one.kind.is_bool(), &numbers[..1])
             }
             _ => return None,
         };
         constants.push(Value::Constant(constant));
     }
     let (chosen, shape, batch) = all?;
+    // A number that stands in more places than these have would be more.
+    if !(widest.is_empty() || call.whole && widest == shape) {
+        return None;
+    }
     let of_constants = Call {
         name: call.name.clone(),
         whole: true,
@@ -153,6 +168,12 @@ pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<V
         }
         Value::Secret { id, shape, batch }
     }))
+}
+
+/// Whether an operation takes a value as a truth. One that was cast to a number may still be known as a truth.
+fn is_truth(call: &Call, builder: &Builder, id: ValueId) -> bool {
+    const TAKE: [&str; 7] = ["And", "Cast", "Equal", "Not", "Or", "Where", "Xor"];
+    builder.truths.contains(&id) && TAKE.contains(&&call.node.op_type[..])
 }
 
 /// Whether an operation gives one number for each of its inputs' that stand in one place.

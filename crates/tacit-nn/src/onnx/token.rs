@@ -4,6 +4,7 @@
 //! with the table, and any function of the token alone is a product with the function's values.
 
 mod coded;
+mod marked;
 mod shifted;
 
 use std::iter::repeat_n;
@@ -18,6 +19,7 @@ use super::places::{of_rows, rows_of};
 use super::which;
 use crate::graph::{Input, InputKind, Lookup, Op, ValueId, Weights, len};
 pub(super) use coded::numbers as coded_numbers;
+pub(super) use marked::marks;
 use shifted::{from_0, limited, shifted, shifted_rows};
 
 /// The most rows of a table that a token may choose from.
@@ -36,7 +38,11 @@ pub(super) struct Given {
 impl Given {
     /// What a value holds, if it is numbers of one input that are only moved.
     pub(super) fn of(builder: &Builder, id: ValueId) -> Option<Given> {
-        let (at, mut places) = builder.moved_from(id);
+        Given::at(builder, builder.moved_from(id))
+    }
+
+    /// What elements of a value that no node before it moves hold, if they are numbers of one input.
+    fn at(builder: &Builder, (at, mut places): (ValueId, Vec<u32>)) -> Option<Given> {
         let lookup = match at.checked_sub(1).map(|node| &builder.nodes[node].op) {
             None => None,
             Some(Op::Lookup(lookup)) if lookup.n == 1 => Some(lookup.clone()),
