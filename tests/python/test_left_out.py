@@ -129,6 +129,64 @@ def test_the_largest_of_what_a_computed_mask_leaves_are_found(protocol, finder, 
     near(tmp_path / "m.onnx", x, others, protocol)
 
 
+FORMS = {
+    "chosen": lambda net, left, low, x: net("Where", left, low, x),
+    "kept": lambda net, left, low, x: net("Where", net("Not", left), x, low),
+    "added": lambda net, left, low, x: net(
+        "Add", net("Mul", np.clip(low, -3e38, 3e38), net("Cast", left, to=1)), x
+    ),
+}
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("axis", [1, -2])
+@pytest.mark.parametrize("opset", [17, 20])
+@pytest.mark.parametrize("form", FORMS)
+def test_extremes_of_what_a_mask_leaves(protocol, form, opset, axis, tmp_path):
+    """A text as the largest of its steps, beside those that it has not, and as the smallest."""
+    net = Net([5, 3])
+    first = net("Slice", "x", *(np.array([v]) for v in (0, 1, 2)))
+    left = net("Less", first, np.float32(0))
+    found = []
+    for kind, low in (("ReduceMax", LOW[opset == 17]), ("ReduceMin", -LOW[0])):
+        value = FORMS[form](net, left, low, "x")
+        given = {"axes": [axis]} if opset == 17 else {}
+        axes = [] if opset == 17 else [np.array([axis])]
+        found.append(net(kind, value, *axes, keepdims=0, **given))
+    net.save(tmp_path / "m.onnx", net("Concat", *found, axis=-1), opset=opset)
+    x, others = given_steps(0), given_steps(1)
+    near(tmp_path / "m.onnx", x, others, protocol)
+
+
+def given_steps(seed):
+    """Steps that a mask leaves some of in every item."""
+    x = np.random.default_rng(seed).uniform(-1, 1, (6, 5, 3)).astype(np.float32)
+    x[:, :, 0] = np.where(np.abs(x[:, :, 0]) < 0.05, 0.3, x[:, :, 0])
+    x[:, 2, 0] = 0.5
+    return x
+
+
+def test_a_line_that_a_mask_hides_whole_has_its_least(tmp_path):
+    """Where floats have minus infinity, as the model owner's page says."""
+    net = Net([4])
+    low = net("Where", net("Less", "x", np.float32(0)), LOW[0], "x")
+    net.save(tmp_path / "m.onnx", net("ReduceMax", low, axes=[1], keepdims=0), opset=17)
+    x = np.float32([[1, -2, 3, -4], [-1, -2, -3, -4]])
+    model = tacit.compile(tmp_path / "m.onnx", samples=x)
+    found = tacit.local(protocol="clear").predict(model, x).output
+    assert np.abs(found - [3, -4]).max() < 1e-3
+
+
+def test_the_largest_is_found_along_an_axis_from_the_first(tmp_path):
+    """An action of those that are allowed, of a mask with as many axes."""
+    net = Net([6])
+    kept = net("Mul", "x", np.float32([-1, 1, 1, 1, -1, 1]))
+    above = net("Greater", net("Mul", "x", np.float32([1, 1, -1, 1, 1, 1])), np.float32(0.1))
+    place = net("ArgMax", net("Where", above, LOW[0], kept), axis=1)
+    net.save(tmp_path / "m.onnx", net("Cast", place, to=TensorProto.FLOAT), opset=17)
+    near(tmp_path / "m.onnx", *apart(12), "falcon")
+
+
 def test_values_of_what_a_mask_leaves_out_are_refused_by_name(tmp_path):
     net = Net([6])
     left = net("Where", net("Greater", "x", np.float32(0.1)), LOW[0], "x")

@@ -3,7 +3,8 @@
 //!
 //! Segment sums of state spaces and decays of gated networks are `exp(where(mask, -inf, x))`: there the exponential
 //! is 0. Attention with sinks takes the largest score from all before a softmax, which does that itself. Routers of
-//! experts choose among `where(mask, -inf, x)`: a number below all others of the row is as good.
+//! experts choose among `where(mask, -inf, x)`: a number below all others of the row is as good. Texts of several lengths
+//! are pooled by the largest of `where(mask, -inf, x)`, or of `x + mask * -3.4e38`: the least of the row is as good there.
 
 use std::collections::HashSet;
 
@@ -11,6 +12,7 @@ use super::lowest::BEYOND;
 use super::made::{int, ints, node, single, wholes};
 use super::makers::{Makers, attribute, changes};
 use super::mask::LEAST;
+use super::proto::data_type::{BOOL, FLOAT};
 use super::proto::{GraphProto, NodeProto};
 
 /// The operator set from which on a minimum takes its axes as an input.
@@ -24,6 +26,17 @@ enum Change {
     Exponential(Choice),
     /// Places of the largest of a choice, along this axis.
     Places(Choice, i64),
+    /// The largest or the smallest of a choice.
+    Extreme(Choice),
+}
+
+/// Which numbers a choice leaves out.
+#[derive(Clone, Copy)]
+enum Left {
+    /// Those in whose place stands this or less.
+    Below(f32),
+    /// Those in whose place stands this or more.
+    Above(f32),
 }
 
 /// A choice between the lowest number and others.
@@ -32,15 +45,17 @@ struct Choice {
     other: String,
     /// Whether the lowest number is what is chosen where the condition holds.
     holds: bool,
+    /// Whether the condition is a number, which holds where it is not 0.
+    is_number: bool,
 }
 
 impl Choice {
-    /// What makes a value, where it is such a choice, whose lowest number is at most this.
-    fn of(makers: &Makers, value: &str, most: f32) -> Option<Choice> {
+    /// What makes a value, where it is such a choice.
+    fn of(makers: &Makers, value: &str, left: Left) -> Option<Choice> {
         let [condition, yes, no] = &makers.node(value, "Where")?.input[..] else {
             return None;
         };
-        let low = |value: &str| makers.float(value).is_some_and(|v| v <= most);
+        let low = |value: &str| left.has(makers.float(value));
         let (other, holds) = match (low(yes), low(no)) {
             (true, false) => (no, true),
             (false, true) => (yes, false),
@@ -51,7 +66,62 @@ impl Choice {
             condition,
             other,
             holds,
+            is_number: false,
         })
+    }
+
+    /// What makes a value, where it is such a choice, or a sum with the product of a mask and a number beyond all.
+    fn or_sum(makers: &Makers, value: &str, left: Left) -> Option<Choice> {
+        let sum = || {
+            let [a, b] = makers.inputs(value, "Add")?;
+            let beyond = |product: &str| {
+                let [a, b] = makers.inputs(product, "Mul")?;
+                let mut pairs = [(a, b), (b, a)].into_iter();
+                pairs.find_map(|(mask, by)| left.has(makers.float(by)).then_some(mask))
+            };
+            let mut pairs = [(a, b), (b, a)].into_iter();
+            pairs.find_map(|(other, product)| {
+                Some(Choice {
+                    condition: beyond(product)?.into(),
+                    other: other.into(),
+                    holds: true,
+                    is_number: true,
+                })
+            })
+        };
+        Choice::of(makers, value, left).or_else(sum)
+    }
+
+    /// The nodes that make a number of a condition a truth, and the choice by it.
+    fn as_truth(self, output: &str) -> (Vec<NodeProto>, Choice) {
+        if !self.is_number {
+            return (Vec::new(), self);
+        }
+        let condition = format!("{output}/truth of what a mask leaves");
+        let cast = NodeProto {
+            attribute: vec![int("to", BOOL.into())],
+            ..node("Cast", &[&self.condition], &condition)
+        };
+        let choice = Choice {
+            condition,
+            is_number: false,
+            ..self
+        };
+        (vec![cast], choice)
+    }
+
+    /// The others with the axes of the choice, of which they may have fewer than the condition.
+    fn all(&self, nodes: &mut Vec<NodeProto>, output: &str) -> String {
+        let [number, sum, shape, all] = ["number", "sum", "shape", "all"]
+            .map(|what| format!("{output}/{what} of what a mask leaves"));
+        nodes.push(NodeProto {
+            attribute: vec![int("to", FLOAT.into())],
+            ..node("Cast", &[&self.condition], &number)
+        });
+        nodes.push(node("Add", &[&number, &self.other], &sum));
+        nodes.push(node("Shape", &[&sum], &shape));
+        nodes.push(node("Expand", &[&self.other, &shape], &all));
+        all
     }
 
     /// The choice between these in their place.
@@ -62,6 +132,15 @@ impl Choice {
             (other, low)
         };
         node("Where", &[&self.condition, yes, no], output)
+    }
+}
+
+impl Left {
+    fn has(self, value: Option<f32>) -> bool {
+        value.is_some_and(|value| match self {
+            Left::Below(most) => value <= most,
+            Left::Above(least) => value >= least,
+        })
     }
 }
 
@@ -77,6 +156,7 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
             Change::Of(scores) => graph.node[at].input[0] = scores,
             Change::Exponential(choice) => exponential(graph, at, &choice),
             Change::Places(choice, axis) => places(graph, at, &choice, axis, opset),
+            Change::Extreme(choice) => extreme(graph, at, choice),
         }
     }
 }
@@ -101,8 +181,13 @@ fn places(graph: &mut GraphProto, at: usize, choice: &Choice, axis: i64, opset: 
     let output = graph.node[at].output.last().map_or("", |name| name);
     let [one, axes, least, lower, given] = ["1", "axes", "least", "lower", "kept"]
         .map(|what| format!("{output}/{what} of what a mask leaves"));
-    graph.node[at].input[0] = given.clone();
-    let mut minimum = node("ReduceMin", &[&choice.other], &least);
+    let mut nodes = Vec::new();
+    // Counted from the last, an axis is that of the others, however many they have.
+    let of = match axis {
+        ..0 => choice.other.clone(),
+        _ => choice.all(&mut nodes, output),
+    };
+    let mut minimum = node("ReduceMin", &[&of], &least);
     if opset < AXES_GIVEN {
         minimum.attribute.push(ints("axes", &[axis]));
     } else {
@@ -110,20 +195,48 @@ fn places(graph: &mut GraphProto, at: usize, choice: &Choice, axis: i64, opset: 
         graph.initializer.push(wholes(&axes, &[axis]));
     }
     minimum.attribute.push(int("keepdims", 1));
-    graph.node.extend([
+    nodes.extend([
         minimum,
         node("Sub", &[&least, &one], &lower),
-        choice.between(&lower, &choice.other, &given),
+        choice.between(&lower, &of, &given),
     ]);
+    graph.node.extend(nodes);
+    graph.node[at].input[0] = given;
     graph.initializer.push(single(&one, 1.0));
+}
+
+/// The smallest of all along the same axes in the place of what is below all, of which the largest is taken; the largest
+/// where the smallest is. Of a row of which a mask leaves nothing that is what is taken.
+fn extreme(graph: &mut GraphProto, at: usize, choice: Choice) {
+    let taken = graph.node[at].clone();
+    let output = taken.output.first().map_or("", |name| name);
+    let [least, given] =
+        ["least", "kept"].map(|what| format!("{output}/{what} of what a mask leaves"));
+    let (mut nodes, choice) = choice.as_truth(output);
+    let all = choice.all(&mut nodes, output);
+    let mut other = NodeProto {
+        op_type: match &taken.op_type[..] {
+            "ReduceMax" => "ReduceMin".into(),
+            _ => "ReduceMax".into(),
+        },
+        name: format!("{}.least", taken.name),
+        output: vec![least.clone()],
+        ..taken
+    };
+    other.input[0].clone_from(&all);
+    other.attribute.retain(|a| a.name != "keepdims");
+    other.attribute.push(int("keepdims", 1));
+    nodes.push(other);
+    nodes.push(choice.between(&least, &all, &given));
+    graph.node.extend(nodes);
+    graph.node[at].input[0] = given;
 }
 
 fn change(makers: &Makers, node: &NodeProto, read: &HashSet<String>) -> Option<Change> {
     let x = node.input.first()?;
     match &node.op_type[..] {
         "Softmax" => softmax(makers, node),
-        "Exp" => Choice::of(makers, x, LEAST).map(Change::Exponential),
-        // Counted from the last axis, for what is chosen may have fewer axes than the condition.
+        "Exp" => Choice::of(makers, x, Left::Below(LEAST)).map(Change::Exponential),
         "ArgMax" | "TopK" => {
             let takes_least =
                 attribute(node, "largest").is_some_and(|largest| largest.i == Some(0));
@@ -132,12 +245,15 @@ fn change(makers: &Makers, node: &NodeProto, read: &HashSet<String>) -> Option<C
                 return None;
             }
             let axis = match attribute(node, "axis") {
-                Some(axis) => axis.i.filter(|&axis| axis < 0)?,
+                Some(axis) => axis.i?,
                 None if is_topk => -1,
-                None => return None,
+                None => 0,
             };
-            Some(Change::Places(Choice::of(makers, x, -BEYOND)?, axis))
+            let choice = Choice::of(makers, x, Left::Below(-BEYOND))?;
+            Some(Change::Places(choice, axis))
         }
+        "ReduceMax" => Choice::or_sum(makers, x, Left::Below(-BEYOND)).map(Change::Extreme),
+        "ReduceMin" => Choice::or_sum(makers, x, Left::Above(BEYOND)).map(Change::Extreme),
         _ => None,
     }
 }
