@@ -134,12 +134,12 @@ ENDS = {
 
 
 NEWER = {
-    "CausalConvWithState", "CumProd", "DeformConv", "LinearAttention", "OptionalGetElement",
-    "RoiAlign", "SimplifiedLayerNormalization", "SwiGLU",
+    "CategoryMapper", "CausalConvWithState", "CumProd", "DeformConv", "LinearAttention",
+    "OptionalGetElement", "RoiAlign", "SimplifiedLayerNormalization", "SwiGLU",
 }  # fmt: skip
 """Supported, and newer than the operator sets of which onnxruntime runs all that is generated, or
 of regions, offsets and sequences: ONNX's own tests hold them, and that which is onnxruntime's own
-`tests/python/test_runtime_forms.py`."""
+`tests/python/test_runtime_forms.py`. One takes nothing but texts: `tests/python/test_texts.py`."""
 
 
 APART = {

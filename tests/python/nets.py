@@ -83,17 +83,17 @@ class Net:
         joined = self("Reshape", mixed, np.array([0, 0, -1]))
         return self.linear(joined, size, size)
 
-    def save(self, path, out, opset=18):
-        """Writes the model that ends at this value."""
+    def save(self, path, out, opset=18, tables=None):
+        """Writes the model that ends at this value; `tables` is the set of `ai.onnx.ml`."""
         graph = helper.make_graph(
             self.nodes, "transformer",
             [helper.make_tensor_value_info(*each) for each in self.inputs],
             [helper.make_empty_tensor_value_info(out)], self.constants,
         )  # fmt: skip
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8
-        )
-        onnx.save(model, path)
+        opsets = [helper.make_opsetid("", opset)]
+        if tables is not None:
+            opsets.append(helper.make_opsetid("ai.onnx.ml", tables))
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
 
 
 def gelu(net, x):

@@ -4,6 +4,8 @@ import numpy as np
 import onnxruntime
 import pandas
 import pytest
+from nets import Net
+from onnx import TensorProto
 from serving_fakes import World
 from skl2onnx import to_onnx
 from sklearn.compose import ColumnTransformer
@@ -17,6 +19,7 @@ import tacit
 from tacit.serving import described
 from tacit.sklearn import PrivateClassifier
 
+FLOAT, STRING = TensorProto.FLOAT, TensorProto.STRING
 TEXTS = ["sex", "port", "deck"]
 NUMBERS = ["age", "fare"]
 SECRET = "Atlantis"
@@ -161,3 +164,32 @@ def test_a_private_classifier_of_a_frame():
     np.testing.assert_allclose(
         private.predict_proba(new), private.model.predict_proba(new), atol=1e-3
     )
+
+
+def additive(path):
+    """Scores of a column of texts, and of it beside numbers, as explainable boosting has them."""
+    net = Net((), 3, [("age", FLOAT, ["N", 1]), ("port", STRING, ["N", 1])])
+    mapper = {"cats_strings": ["nan", "S", "C"], "cats_int64s": [0, 1, 2], "default_int64": -1}
+    text = net("CategoryMapper", "port", domain="ai.onnx.ml", **mapper)
+    place = net("Flatten", text, axis=1)
+    age = net("Flatten", "age", axis=1)
+    above = net("Cast", net("LessOrEqual", np.float32([-1e9, 30, 50]), age), to=FLOAT)
+    bins = net("ArgMax", net("Mul", above, np.float32([0, 1, 2])), axis=1, keepdims=1)
+    found = [net("GatherND", net.rng.normal(0, 1, 4), place)]
+    for pair, shape in (((bins, place), (3, 4)), ((place, bins), (4, 3))):
+        table = net.rng.normal(0, 1, shape)
+        found.append(net("GatherND", table, net("Concat", *pair, axis=1)))
+    columns = [net("Reshape", each, np.array([-1, 1])) for each in found]
+    net.save(path, net("Concat", *columns, axis=1), opset=16, tables=1)
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "bicoptor", "shamir", "sirnn"])
+def test_texts_choose_scores(protocol, tmp_path):
+    """A text that the model does not know has the last score, in pairs as well."""
+    additive(tmp_path / "m.onnx")
+    ages = np.float32([[20], [40], [60], [20], [45], [70]])
+    x = {"age": ages, "port": np.array([["S"], ["C"], ["nan"], ["Q"], ["Q"], [""]], object)}
+    wanted = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, x)[0]
+    model = tacit.compile(tmp_path / "m.onnx", samples=x, protocol=protocol)
+    found = tacit.local(protocol).predict(model, x).output
+    assert np.abs(found - wanted).max() < 1e-3

@@ -150,21 +150,18 @@ fn marks_for(
     }
     let mut marked = Vec::with_capacity(rows.len());
     let mut by = None;
-    // Those of the value that the row before was found in, too.
-    let mut last: Option<(ValueId, ValueId, Rc<[f32]>, Vec<u32>)> = None;
-    for row in rows {
-        if last.as_ref().is_none_or(|(of, ..)| *of != row.id) {
-            let found = marks_of(builder, row.id);
-            last = found.map(|(marks, numbers, rows)| (row.id, marks, Rc::from(numbers), rows));
-        }
-        let Some((_, marks, numbers, rows_of)) = &last else {
+    for some in rows.chunk_by(|a, b| a.id == b.id) {
+        let Some((marks, numbers, rows_of)) = marks_of(builder, some[0].id) else {
             return unsupported(WHY);
         };
-
-        if *by.get_or_insert((*marks, numbers.len())) != (*marks, numbers.len()) {
+        if *by.get_or_insert((marks, numbers.len())) != (marks, numbers.len()) {
             return unsupported(WHY);
         }
-        marked.push((numbers.clone(), rows_of[row.element]));
+        let numbers: Rc<[f32]> = numbers.into();
+        marked.extend(
+            some.iter()
+                .map(|row| (numbers.clone(), rows_of[row.element])),
+        );
     }
     match by {
         Some((marks, _)) => Ok((marks, marked)),

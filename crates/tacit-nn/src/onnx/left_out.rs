@@ -33,9 +33,9 @@ enum Change {
 /// Which numbers a choice leaves out.
 #[derive(Clone, Copy)]
 enum Left {
-    /// Those in whose place stands this or less.
+    /// Numbers in whose place stands this or less.
     Below(f32),
-    /// Those in whose place stands this or more.
+    /// Numbers in whose place stands this or more.
     Above(f32),
 }
 
@@ -93,7 +93,7 @@ impl Choice {
     }
 
     /// The nodes that make a number of a condition a truth, and the choice by it.
-    fn as_truth(self, output: &str) -> (Vec<NodeProto>, Choice) {
+    fn with_truth(self, output: &str) -> (Vec<NodeProto>, Choice) {
         if !self.is_number {
             return (Vec::new(), self);
         }
@@ -212,7 +212,7 @@ fn extreme(graph: &mut GraphProto, at: usize, choice: Choice) {
     let output = taken.output.first().map_or("", |name| name);
     let [least, given] =
         ["least", "kept"].map(|what| format!("{output}/{what} of what a mask leaves"));
-    let (mut nodes, choice) = choice.as_truth(output);
+    let (mut nodes, choice) = choice.with_truth(output);
     let all = choice.all(&mut nodes, output);
     let mut other = NodeProto {
         op_type: match &taken.op_type[..] {

@@ -63,7 +63,7 @@ impl<'a> Makers<'a> {
     pub(super) fn of(graph: &'a GraphProto) -> Self {
         let outputs = |node: &'a NodeProto| node.output.iter().map(move |name| (&name[..], node));
         // What another domain's operation does is not known.
-        let known = |node: &&NodeProto| matches!(&node.domain[..], "" | "ai.onnx");
+        let known = |node: &&NodeProto| matches!(&node.domain[..], "" | "ai.onnx" | "ai.onnx.ml");
         let nodes = || graph.node.iter().filter(known);
         let constants = nodes().filter(|node| node.op_type == "Constant");
         let constants = constants.filter_map(|node| {

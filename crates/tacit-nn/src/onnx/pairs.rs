@@ -1,5 +1,5 @@
-//! GatherND from a table of two axes at pairs of places that two ArgMax found, as explainable boosting machines look up
-//! what two columns say together: the row of the one, times a row of zeros with a 1 at the place of the other, summed.
+//! GatherND from a table of two axes at pairs of places, which ArgMax or the numbers of texts are, as explainable boosting
+//! machines look up what two columns say together: the row of the one, times a row of zeros with a 1 at the place of the other, summed.
 
 use super::made::{AXES_GIVEN, floats, int, node, wholes};
 use super::makers::{Makers, attribute, changes};
@@ -72,9 +72,15 @@ fn of(makers: &Makers, node: &NodeProto) -> Option<Pair> {
     let [first, second] = &joined.input[..] else {
         return None;
     };
-    // A place that ArgMax keeps as an axis of one is a column.
+    // A place that ArgMax keeps as an axis of one is a column, and so is the number of a text that Flatten leaves beside
+    // its item.
     let is_column = |value: &str| {
-        let found = makers.node(value, "ArgMax")?;
+        let Some(found) = makers.node(value, "ArgMax") else {
+            let flat = makers.node(value, "Flatten")?;
+            let along = attribute(flat, "axis").map_or(Some(1), |a| a.i)?;
+            makers.node(flat.input.first()?, "CategoryMapper")?;
+            return (along == 1 && (axis == 1 || axis == -1)).then_some(());
+        };
         let keeps = attribute(found, "keepdims").is_none_or(|a| a.i == Some(1));
         let along = attribute(found, "axis").map_or(Some(0), |a| a.i)?;
         let input = found.input.first()?;

@@ -175,6 +175,7 @@ pub(super) fn lower(
         "OneHotEncoder" => one(made::one_hot(call, builder)),
         "LabelEncoder" if makes_texts(call) => one(made::written(call)),
         "LabelEncoder" => one(made::encoded(call, builder)),
+        "CategoryMapper" => one(made::mapped(call, builder)),
         "Equal" => one(made::equal(call, builder)),
         "Where" => one(made::chosen(call, builder)),
         "Cast" if call.int("to", 0) == i64::from(data_type::STRING) => {
@@ -198,7 +199,7 @@ pub(super) fn lower(
             None => unsupported("it reads texts"),
         },
         _ => unsupported(
-            "it reads texts; of these only categories are numbered (OneHotEncoder, LabelEncoder, Equal): \
+            "it reads texts; of these only categories are numbered (CategoryMapper, OneHotEncoder, LabelEncoder, Equal): \
              let the owner of the data do this step, and export the model behind it",
         ),
     }

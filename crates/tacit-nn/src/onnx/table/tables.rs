@@ -20,6 +20,17 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     op("Binarizer", 1, &[("threshold", Float, 0, NOW)], ""),
     op(
+        "CategoryMapper",
+        1,
+        &[
+            ("cats_int64s", Ints, 0, NOW),
+            ("cats_strings", Texts, 0, NOW),
+            ("default_int64", Int, 0, NOW),
+            ("default_string", Text, 0, NOW),
+        ],
+        "of texts of an input to integers",
+    ),
+    op(
         "FeatureVectorizer",
         MANY,
         &[("inputdimensions", Ints, 0, NOW)],

@@ -12,7 +12,7 @@ mod trees;
 mod vectors;
 
 use super::builder::Builder;
-use super::call::{Call, Fault, Value};
+use super::call::{Call, Fault, Value, unsupported};
 use super::lower::refuse;
 pub(super) use compare::{above, below, not};
 pub(super) use encoder::{default, numbers_of, whole_default};
@@ -32,6 +32,9 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     match call.node.op_type.as_str() {
         "ArrayFeatureExtractor" => features::extractor(call, builder),
         "Binarizer" => features::binarizer(call, builder),
+        "CategoryMapper" => {
+            unsupported("it gives texts of numbers: it is supported of texts of an input")
+        }
         "FeatureVectorizer" => features::vectorizer(call, builder),
         "Imputer" => features::imputer(call, builder),
         "LabelEncoder" => encoder::label_encoder(call, builder),

@@ -84,7 +84,27 @@ pub(super) fn encoded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     if !others.is_empty() {
         return relabelled(call, &keys, &others);
     }
-    let (values, default, kind) = values;
+    numbered(call, builder, &keys, values)
+}
+
+/// CategoryMapper of texts: an integer for each.
+pub(super) fn mapped(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let (keys, values) = (texts(call, "cats_strings")?, numbers_of(call, "cats")?);
+    numbered(
+        call,
+        builder,
+        &keys,
+        (values, whole_default(call), DataType::Signed(64)),
+    )
+}
+
+/// A number for each text; one for all others.
+fn numbered(
+    call: &Call,
+    builder: &mut Builder,
+    keys: &[String],
+    (values, default, kind): (Vec<f32>, f32, DataType),
+) -> Result<Value, Fault> {
     if keys.is_empty() || keys.len() != values.len() {
         let (keys, values) = (keys.len(), values.len());
         return bad(format!("it has {keys} keys of texts and {values} values"));
