@@ -285,3 +285,25 @@ def test_pairs_of_found_places_choose_from_a_table(tmp_path, axis, protocol):
     model = tacit.compile(path, samples=x, protocol=protocol)
     found = tacit.local(protocol=protocol).predict(model, x).output
     np.testing.assert_allclose(found.reshape(right.shape), right, atol=5e-3)
+
+
+def test_a_slice_without_elements_joins_to_nothing(tmp_path):
+    """What rotary embeddings leave as it is, where they turn all: from a size that is computed."""
+    nodes = [
+        node("Shape", "turns", "size"),
+        node("Slice", "x", "nothing", "size", "one", "head"),
+        node("Slice", "x", "size", "far", "one", "rest"),
+        node("Neg", "head", "turned"),
+        node("Concat", "turned", "rest", "y", axis=1),
+    ]
+    given = {"turns": F32([1, 2, 3]), "nothing": [0], "one": [1], "far": [2**62]}
+    check(tmp_path / "m.onnx", nodes, MIXED, **given)
+
+
+def test_a_slice_without_elements_is_no_number(tmp_path):
+    """Beside what it does not join there is nothing to compute with."""
+    nodes = [node("Slice", "x", "three", "far", "one", "rest"), node("ReduceSum", "rest", "y")]
+    given = {"three": np.array([3]), "far": np.array([9]), "one": np.array([1])}
+    saved(tmp_path / "m.onnx", nodes, MIXED, given)
+    with pytest.raises(tacit.CompileError):
+        tacit.compile(tmp_path / "m.onnx", samples=MIXED)
