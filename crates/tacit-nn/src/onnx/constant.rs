@@ -1,5 +1,7 @@
 //! Constant tensors: read from the file or its external data, and rearranged.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -240,6 +242,33 @@ impl Reader {
         let mut bytes = vec![0; length as usize];
         file.read_exact(&mut bytes).map_err(io)?;
         Ok(bytes)
+    }
+}
+
+/// Large tensors that were read of a file, which may be imported in several forms. All are of one graph, which outlives
+/// this: each is known by where it stands.
+#[derive(Default)]
+pub(super) struct Large(RefCell<HashMap<*const TensorProto, Constant>>);
+
+/// Elements from which on a tensor is kept that was read.
+const LARGE: usize = 1 << 12;
+
+impl Large {
+    /// The tensor's values, read once if they are many.
+    pub(super) fn read(
+        &self,
+        tensor: &TensorProto,
+        reader: &Reader,
+    ) -> Result<Constant, ImportError> {
+        let place = std::ptr::from_ref(tensor);
+        if let Some(known) = self.0.borrow().get(&place) {
+            return Ok(known.clone());
+        }
+        let constant = reader.read(tensor)?;
+        if matches!(constant.data, Data::Float(_)) && constant.data.len() >= LARGE {
+            self.0.borrow_mut().insert(place, constant.clone());
+        }
+        Ok(constant)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::batch::plainer;
 use super::builder::Builder;
 use super::call::{Call, Fault, Value};
-use super::constant::Reader;
+use super::constant::{Large, Reader};
 use super::element::is_one;
 use super::halves::halves;
 use super::input::{Known, finished};
@@ -59,6 +59,7 @@ pub(super) struct Importer<'a> {
     /// Whether PyTorch wrote it.
     pub torch: bool,
     pub types: Types<'a>,
+    pub large: Large,
 }
 
 impl<'a> Importer<'a> {
@@ -238,7 +239,7 @@ impl<'a> Importer<'a> {
         {
             let value = match texts::of_tensor(tensor)? {
                 Some(texts) => texts,
-                None => Value::Constant(self.reader.read(tensor)?),
+                None => Value::Constant(self.large.read(tensor, &self.reader)?),
             };
             *total += constant_len(&value);
             if *total > MAX_CONSTANTS {

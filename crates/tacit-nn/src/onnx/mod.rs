@@ -98,7 +98,7 @@ use prost::Message;
 use prost::bytes::{Buf, Bytes};
 
 use crate::graph::Graph;
-use constant::Reader;
+use constant::{Large, Reader};
 use importer::Importer;
 use nested::captured;
 use proto::ModelProto;
@@ -358,6 +358,7 @@ fn read(
         options,
         torch,
         types: Types::of(&graph),
+        large: Large::default(),
     }
     .run()
 }
