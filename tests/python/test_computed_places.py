@@ -171,6 +171,58 @@ def test_quotients_of_places_choose_rows(setting, tmp_path):
     compared(path, x, x[:4], setting)
 
 
+def test_rows_joined_of_a_fixed_batch_are_taken_from_the_table(tmp_path):
+    """A place below 0 of the second item is the last row of the first there."""
+    net = Net((), 2, [("x", FLOAT, [2, 3, 2]), ("n", INT, [2])])
+    both = net("Add", net("Sub", "n", np.array(1)), np.array([0, 3]))
+    found = net("Gather", net("Flatten", "x", axis=2), both, axis=0)
+    net.save(tmp_path / "m.onnx", found)
+    x = {"x": np.arange(12, dtype="f4").reshape(2, 3, 2) / 8, "n": np.array([1, 0])}
+    right = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, x)[0]
+    given = {name: value[None] for name, value in x.items()}
+    try:
+        model = tacit.compile(tmp_path / "m.onnx", samples=given)
+    except tacit.CompileError:
+        return
+    found = tacit.local("clear").predict(model, given).output
+    assert np.abs(found[0] - right).max() < 1e-3
+
+
+BY_PLACES = {
+    "a limit above alone": lambda net, at: net("Clip", at, "", np.array(1)),
+    "a constant of more axes": lambda net, at: net("Add", at, np.array([[1]])),
+    "a constant of more places": lambda net, at: net("Add", at, np.ones((3, 1), np.int64)),
+    "the sign of what is divided": lambda net, at: net(
+        "Mod", net("Sub", at, np.array(3)), np.array(2), fmod=1
+    ),
+    "constants of several shapes": lambda net, at: net(
+        "Where", net("Greater", at, np.array(0)), np.ones((3, 2), np.int64), np.array([2, 2])
+    ),
+    "a number that floats do not tell": lambda net, at: net(
+        "Sub", net("Add", at, np.array(2**24 + 1)), np.array(2**24)
+    ),
+}
+
+
+@pytest.mark.parametrize("form", BY_PLACES)
+def test_places_are_computed_with_as_other_numbers(form, tmp_path):
+    """Whatever is computed of places that ArgMax finds in one item is so, unless it is refused."""
+    net = Net((), 0, [("x", FLOAT, [2, 5])])
+    place = net("ArgMax", "x", axis=1, keepdims=0)
+    made = net("Cast", BY_PLACES[form](net, place), to=FLOAT)
+    net.save(tmp_path / "m.onnx", net("Mul", made, np.float32(0.5)))
+    x = np.random.default_rng(0).normal(0, 1, (6, 2, 5)).astype("f4")
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx")
+    right = np.stack([session.run(None, {"x": item})[0] for item in x])
+    try:
+        model = tacit.compile(tmp_path / "m.onnx", samples=x)
+    except tacit.CompileError:
+        return
+    found = tacit.local("clear").predict(model, x).output
+    assert found.shape == right.shape
+    assert np.abs(found - right).max() < 1e-3
+
+
 def sparse_shares(path, n=6):
     """Sparsemax: the threshold stands at a place that is a count of comparisons."""
     net = Net([n])

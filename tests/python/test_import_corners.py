@@ -307,3 +307,46 @@ def test_a_slice_without_elements_is_no_number(tmp_path):
     saved(tmp_path / "m.onnx", nodes, MIXED, given)
     with pytest.raises(tacit.CompileError):
         tacit.compile(tmp_path / "m.onnx", samples=MIXED)
+
+
+@pytest.mark.parametrize("kind", [F32, np.int64])
+def test_constants_are_padded_with_the_number_that_is_given(kind, tmp_path):
+    """Not with 0, which they were."""
+    nodes = [
+        node("Pad", "c", "pads", "value", "wide"),
+        node("Cast", "wide", "w", to=FLOAT),
+        node("Add", "x", "w", "y"),
+    ]
+    given = {"c": kind([4]), "pads": [1, 1], "value": kind(7)}
+    check(tmp_path / "m.onnx", nodes, MIXED, **given)
+
+
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_constants_are_divided_with_the_sign_that_is_asked_for(fmod, tmp_path):
+    nodes = [
+        node("Mod", "a", "b", "rest", fmod=fmod),
+        node("Cast", "rest", "r", to=FLOAT),
+        node("Add", "x", "r", "y"),
+    ]
+    check(tmp_path / "m.onnx", nodes, MIXED, a=np.array([-3, 3, -3]), b=np.array([2, -2, 2]))
+
+
+@pytest.mark.parametrize("equation", ["bij,bkl->bil", "bij,bil->bl", "bi,bj->bj", "bij->bi"])
+def test_products_of_nothing_are_refused(equation, tmp_path):
+    """Panics stood here: a slice of the input, and a constant of the file without elements."""
+    shapes = {"b": 1, "i": 3, "j": 0, "k": 0, "l": 2}
+    terms = equation.split("->")[0].split(",")
+    given = {f"c{i}": np.ones([shapes[a] for a in term], F32) for i, term in enumerate(terms)}
+    made = [node("Einsum", *given, "e", equation=equation), node("ReduceSum", "e", "s")]
+    saved(tmp_path / "m.onnx", [*made, node("Add", "x", "s", "y")], MIXED, given)
+    with pytest.raises(tacit.CompileError):
+        tacit.compile(tmp_path / "m.onnx", samples=MIXED)
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+def test_what_has_no_elements_is_not_repeated(mode, tmp_path):
+    nodes = [node("Pad", "c", "pads", "p", mode=mode), node("Add", "x", "p", "y")]
+    given = {"c": np.zeros(0, F32), "pads": np.array([1, 2])}
+    saved(tmp_path / "m.onnx", nodes, MIXED, given)
+    with pytest.raises(tacit.CompileError, match="has none"):
+        tacit.compile(tmp_path / "m.onnx", samples=MIXED)

@@ -166,6 +166,22 @@ def given_steps(seed):
     return x
 
 
+NO_MASKS = {
+    "any sign": lambda net: net("Sub", "x", np.float32(0.5)),
+    "negative": lambda net: net("Neg", net("Cast", net("Less", "x", np.float32(0)), to=1)),
+    "shares": lambda net: net("Softmax", "x", axis=-1),
+}
+
+
+@pytest.mark.parametrize("form", NO_MASKS)
+def test_what_is_no_mask_hides_nothing(form, tmp_path):
+    net = Net([5])
+    low = net("Mul", NO_MASKS[form](net), LOW[1])
+    net.save(tmp_path / "m.onnx", net("ReduceMax", net("Add", low, "x"), np.array([1])))
+    with pytest.raises(tacit.CompileError):
+        tacit.compile(tmp_path / "m.onnx", samples=given(5, 5)[0])
+
+
 def test_a_line_that_a_mask_hides_whole_has_its_least(tmp_path):
     """Where floats have minus infinity, as the model owner's page says."""
     net = Net([4])

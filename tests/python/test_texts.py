@@ -193,3 +193,21 @@ def test_texts_choose_scores(protocol, tmp_path):
     model = tacit.compile(tmp_path / "m.onnx", samples=x, protocol=protocol)
     found = tacit.local(protocol).predict(model, x).output
     assert np.abs(found - wanted).max() < 1e-3
+
+
+@pytest.mark.parametrize("kind", ["CategoryMapper", "LabelEncoder"])
+def test_of_equal_texts_the_last_counts(kind, tmp_path):
+    """As onnxruntime has it, of the older operator set."""
+    net = Net((), 0, [("port", STRING, ["N", 1])])
+    words = ["S", "C", "S"]
+    given = {
+        "CategoryMapper": {"cats_strings": words, "cats_int64s": [0, 1, 2]},
+        "LabelEncoder": {"classes_strings": words},
+    }
+    number = net(kind, "port", domain="ai.onnx.ml", **given[kind])
+    net.save(tmp_path / "m.onnx", net("Cast", number, to=FLOAT), opset=16, tables=1)
+    x = {"port": np.array([["S"], ["C"], ["Q"]], object)}
+    wanted = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, x)[0]
+    model = tacit.compile(tmp_path / "m.onnx", samples=x)
+    found = tacit.local("clear").predict(model, x).output
+    assert np.abs(found - wanted).max() < 1e-3

@@ -93,6 +93,9 @@ fn read(call: &Call) -> Result<(Vec<Factor>, Vec<Label>), Fault> {
     }
     let mut factors = Vec::new();
     for (i, term) in terms.iter().enumerate() {
+        if matches!(call.required(i)?, Value::Constant(constant) if constant.data.len() == 0) {
+            return unsupported(format!("its input {i} has no elements"));
+        }
         factors.push(Factor {
             value: call.required(i)?.clone(),
             labels: labelled(term, Some(rank(call, i)?))?,

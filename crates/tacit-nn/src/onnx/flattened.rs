@@ -1,7 +1,8 @@
 //! Rows that are chosen of all items at once, as torch's first exporter writes `x[row, place]`: a Gather of `x` flattened
 //! to one row of columns for each pair of places, at `row * size + place`. Written as the GatherND that it means.
 //!
-//! A place below 0 counts from the end of its own row, as in torch; the flattened form takes it from the row before.
+//! A place below 0 counts from the end of its own row, as where the batch is one item; of several the flattened form takes
+//! it from the item before. So only a free batch, whose items are predicted one by one, is written so.
 
 use super::made::{AXES_GIVEN, int, node, wholes};
 use super::makers::{Makers, attribute, changes};
@@ -16,7 +17,12 @@ struct Pairs {
 
 /// Writes them, in a file of such an operator set.
 pub(super) fn write(graph: &mut GraphProto, opset: i64) {
-    if opset < AXES_GIVEN {
+    let sizes = graph.input.iter().filter_map(|input| input.r#type.as_ref());
+    let shapes = sizes.filter_map(|of| of.tensor_type.as_ref()?.shape.as_ref());
+    let is_free = shapes
+        .flat_map(|shape| &shape.dim)
+        .any(|dim| dim.dim_value.is_none());
+    if opset < AXES_GIVEN || !is_free {
         return;
     }
     // From the last on, so that the places of the others stay.
@@ -83,9 +89,30 @@ fn of(makers: &Makers, gather: &NodeProto) -> Option<Pairs> {
         Some((product[1 - at], sum[place]))
     });
     let (rows, places) = found?;
+    are_rows(makers, rows)?;
     Some(Pairs {
         x: x.clone(),
         rows: rows.into(),
         places: places.into(),
     })
+}
+
+/// Whether a value is the numbers of all rows, beside which axes may stand: of a batch, whose size is not known.
+fn are_rows(makers: &Makers, value: &str) -> Option<()> {
+    let node = makers.maker(value)?;
+    match (&node.op_type[..], &node.input[..]) {
+        ("Range", [start, end, step]) => {
+            let all = makers.is_number(start, 0) && makers.is_number(step, 1);
+            (all && makers.tensor(end).is_none()).then_some(())
+        }
+        ("Unsqueeze", [range, axes]) => {
+            let behind = makers
+                .wholes(axes)?
+                .iter()
+                .all(|&axis| axis > 0 || axis == -1);
+            makers.node(range, "Range").filter(|_| behind)?;
+            are_rows(makers, range)
+        }
+        _ => None,
+    }
 }

@@ -55,6 +55,10 @@ pub(super) fn fold(
         "Pow" => numbers::power(call.constant(0)?, call.constant(1)?)?,
         "Sum" | "Mean" | "Max" | "Min" => numbers::nary(call, &inputs)?,
         op if numbers::BINARY.contains(&op) => {
+            let op = match op {
+                "Mod" if call.int("fmod", 0) != 0 => "Fmod",
+                op => op,
+            };
             numbers::binary(op, call.constant(0)?, call.constant(1)?)?
         }
         op if numbers::UNARY.contains(&op) => numbers::unary(op, call.constant(0)?)?,
@@ -101,6 +105,7 @@ fn moved(call: &Call) -> Result<Option<Constant>, Fault> {
         return Ok(None);
     };
     let given = &from.shape;
+    let mut fill = 0.0;
     let (shape, index) = match call.node.op_type.as_str() {
         "Gather" | "Slice" => selection::selection(call, given)?,
         "Transpose" => {
@@ -116,12 +121,19 @@ fn moved(call: &Call) -> Result<Option<Constant>, Fault> {
                 ..*call
             };
             match moves::of_shape(&whole, given)? {
-                Some(moved) => (moved.shape, moved.index),
+                Some(moved) => {
+                    fill = moved.fill;
+                    (moved.shape, moved.index)
+                }
                 None => return Ok(None),
             }
         }
     };
-    Ok(Some(rearranged(from, (shape, index))))
+    Ok(Some(Constant {
+        shape,
+        kind: from.kind,
+        data: from.data.gather(&index, fill),
+    }))
 }
 
 /// The product of two constants, of which one of a single axis is a row or a column.

@@ -12,11 +12,14 @@ use super::lowest::BEYOND;
 use super::made::{int, ints, node, single, wholes};
 use super::makers::{Makers, attribute, changes};
 use super::mask::LEAST;
-use super::proto::data_type::{BOOL, FLOAT};
+use super::proto::data_type::{BOOL, FLOAT, INT32, INT64};
 use super::proto::{GraphProto, NodeProto};
 
 /// The operator set from which on a minimum takes its axes as an input.
 const AXES_GIVEN: i64 = 18;
+
+/// The most nodes between a mask and the truths that it is made of.
+const DEPTH: usize = 16;
 
 /// What stands in a node's place.
 enum Change {
@@ -70,8 +73,14 @@ impl Choice {
         })
     }
 
-    /// What makes a value, where it is such a choice, or a sum with the product of a mask and a number beyond all.
-    fn or_sum(makers: &Makers, value: &str, left: Left) -> Option<Choice> {
+    /// What makes a value, where it is such a choice, or a sum with the product of a mask and a number beyond all. A mask
+    /// is made of truths, or 1 less such a one; others could have any sign.
+    fn or_sum(
+        makers: &Makers,
+        value: &str,
+        left: Left,
+        counted: &HashSet<String>,
+    ) -> Option<Choice> {
         let sum = || {
             let [a, b] = makers.inputs(value, "Add")?;
             let beyond = |product: &str| {
@@ -81,10 +90,16 @@ impl Choice {
             };
             let mut pairs = [(a, b), (b, a)].into_iter();
             pairs.find_map(|(other, product)| {
+                let mask = beyond(product)?;
+                let (condition, holds) = match makers.inputs(mask, "Sub") {
+                    Some([one, kept]) if makers.float(one) == Some(1.0) => (kept, false),
+                    _ => (mask, true),
+                };
+                are_truths(makers, condition, counted)?;
                 Some(Choice {
-                    condition: beyond(product)?.into(),
+                    condition: condition.into(),
                     other: other.into(),
-                    holds: true,
+                    holds,
                     is_number: true,
                 })
             })
@@ -135,6 +150,26 @@ impl Choice {
     }
 }
 
+/// Whether a value is truths or the numbers of an input that holds whole ones, moved and cast to other numbers.
+fn are_truths(makers: &Makers, value: &str, counted: &HashSet<String>) -> Option<()> {
+    let mut at = value;
+    for _ in 0..DEPTH {
+        if counted.contains(at) {
+            return Some(());
+        }
+        let node = makers.exact(at)?;
+        match &node.op_type[..] {
+            "And" | "Equal" | "Greater" | "GreaterOrEqual" | "IsInf" | "IsNaN" | "Less"
+            | "LessOrEqual" | "Not" | "Or" | "Xor" => return Some(()),
+            "Cast" | "Expand" | "Identity" | "Reshape" | "Squeeze" | "Transpose" | "Unsqueeze" => {
+                at = node.input.first()?;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
 impl Left {
     fn has(self, value: Option<f32>) -> bool {
         value.is_some_and(|value| match self {
@@ -151,7 +186,15 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
         let outputs = graph.output.iter().map(|value| &value.name);
         inputs.chain(outputs).cloned().collect()
     };
-    for (at, change) in changes(graph, |makers, node| change(makers, node, &read)) {
+    let counted: HashSet<String> = {
+        let counts = |kind: i32| matches!(kind, BOOL | INT32 | INT64);
+        let inputs = graph.input.iter().filter(|input| {
+            let of = input.r#type.as_ref().and_then(|of| of.tensor_type.as_ref());
+            of.is_some_and(|of| counts(of.elem_type))
+        });
+        inputs.map(|input| input.name.clone()).collect()
+    };
+    for (at, change) in changes(graph, |makers, node| change(makers, node, &read, &counted)) {
         match change {
             Change::Of(scores) => graph.node[at].input[0] = scores,
             Change::Exponential(choice) => exponential(graph, at, &choice),
@@ -219,7 +262,7 @@ fn extreme(graph: &mut GraphProto, at: usize, choice: Choice) {
             "ReduceMax" => "ReduceMin".into(),
             _ => "ReduceMax".into(),
         },
-        name: format!("{}.least", taken.name),
+        name: least.clone(),
         output: vec![least.clone()],
         ..taken
     };
@@ -232,7 +275,12 @@ fn extreme(graph: &mut GraphProto, at: usize, choice: Choice) {
     graph.node[at].input[0] = given;
 }
 
-fn change(makers: &Makers, node: &NodeProto, read: &HashSet<String>) -> Option<Change> {
+fn change(
+    makers: &Makers,
+    node: &NodeProto,
+    read: &HashSet<String>,
+    counted: &HashSet<String>,
+) -> Option<Change> {
     let x = node.input.first()?;
     match &node.op_type[..] {
         "Softmax" => softmax(makers, node),
@@ -252,8 +300,12 @@ fn change(makers: &Makers, node: &NodeProto, read: &HashSet<String>) -> Option<C
             let choice = Choice::of(makers, x, Left::Below(-BEYOND))?;
             Some(Change::Places(choice, axis))
         }
-        "ReduceMax" => Choice::or_sum(makers, x, Left::Below(-BEYOND)).map(Change::Extreme),
-        "ReduceMin" => Choice::or_sum(makers, x, Left::Above(BEYOND)).map(Change::Extreme),
+        // Along no axis there is no row.
+        _ if attribute(node, "noop_with_empty_axes").is_some_and(|a| a.i == Some(1)) => None,
+        "ReduceMax" => {
+            Choice::or_sum(makers, x, Left::Below(-BEYOND), counted).map(Change::Extreme)
+        }
+        "ReduceMin" => Choice::or_sum(makers, x, Left::Above(BEYOND), counted).map(Change::Extreme),
         _ => None,
     }
 }

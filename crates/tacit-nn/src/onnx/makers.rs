@@ -129,6 +129,11 @@ impl<'a> Makers<'a> {
             && inputs.all(|(a, b)| self.are_alike(a, b, pairs))
     }
 
+    /// The node that makes a value itself, a copy also.
+    pub(super) fn exact(&self, value: &str) -> Option<&'a NodeProto> {
+        self.nodes.get(value).copied()
+    }
+
     /// The node that makes a value.
     pub(super) fn maker(&self, value: &str) -> Option<&'a NodeProto> {
         self.nodes.get(self.source(value)).copied()

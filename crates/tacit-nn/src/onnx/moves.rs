@@ -378,6 +378,7 @@ fn beyond(mode: &str, p: i64, size: i64) -> Result<Option<usize>, Fault> {
     let found = match mode {
         _ if (0..size).contains(&p) => p,
         "constant" => return Ok(None),
+        _ if size == 0 => return bad("it repeats the elements of an axis that has none"),
         "edge" => p.clamp(0, size - 1),
         "wrap" => p.rem_euclid(size),
         "reflect" if size == 1 => 0,

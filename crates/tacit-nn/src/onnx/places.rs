@@ -111,13 +111,13 @@ pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<V
         return None;
     }
     let mut all: Option<(Chosen, &Vec<usize>, usize)> = None;
-    let mut constants = Vec::new();
-    let mut widest: &[usize] = &[];
-    for input in call.inputs.iter().flatten() {
-        let constant = match input {
-            Value::Secret { id, shape, batch } => {
+    let mut numbers = Vec::new();
+    for input in &call.inputs {
+        numbers.push(match input {
+            None => None,
+            Some(Value::Secret { id, shape, batch }) => {
                 let chosen = Chosen::of(builder, *id)?;
-                let made = numbers_as(call, is_truth(call, builder, *id), &chosen.numbers);
+                let made = numbers_as(call, is_truth(call, builder, *id), &chosen.numbers)?;
                 let here = (&chosen.marks, &chosen.rows, shape, *batch);
                 match &all {
                     Some((first, of, at)) if (&first.marks, &first.rows, *of, *at) != here => {
@@ -125,34 +125,38 @@ pub(super) fn by_the_same(call: &Call, builder: &mut Builder) -> Option<Result<V
                     }
                     _ => all = Some((chosen, shape, *batch)),
                 }
-                made
+                Some(made)
             }
-            Value::Constant(one) => {
-                let numbers = one.data.floats();
-                let (first, rest) = numbers.split_first()?;
+            Some(Value::Constant(one)) => {
+                let each = one.data.floats();
+                let (first, rest) = each.split_first()?;
                 if rest.iter().any(|v| v != first) {
                     return None;
                 }
-                widest = if one.data.len() > 1 {
-                    &one.shape
-                } else {
-                    widest
-                };
-                numbers_as(call, one.kind.is_bool(), &numbers[..1])
+                Some(numbers_as(call, one.kind.is_bool(), &each[..1])?)
             }
             _ => return None,
-        };
-        constants.push(Value::Constant(constant));
+        });
     }
     let (chosen, shape, batch) = all?;
-    // A number that stands in more places than these have would be more.
-    if !(widest.is_empty() || call.whole && widest == shape) {
+    let axes = shape.len() + usize::from(!call.whole);
+    // Numbers that stand in more places than these have, or along more axes, would make more of them.
+    let stretches = |input: &&Value| match input {
+        Value::Constant(one) if one.data.len() == 1 => one.shape.len() > axes,
+        Value::Constant(one) => !call.whole || one.shape != *shape,
+        _ => false,
+    };
+    if call.inputs.iter().flatten().any(stretches) {
         return None;
     }
+    let constants: Vec<Option<Value>> = numbers
+        .into_iter()
+        .map(|number| number.map(Value::Constant))
+        .collect();
     let of_constants = Call {
         name: call.name.clone(),
         whole: true,
-        inputs: constants.iter().map(Some).collect(),
+        inputs: constants.iter().map(Option::as_ref).collect(),
         ..*call
     };
     let made = fold::of_constants(&of_constants)?;
@@ -183,25 +187,27 @@ fn takes_numbers(call: &Call) -> bool {
     call.node.output.len() == 1 && !is_table(call.node) && is_by_element(call) && !NOT.contains(&op)
 }
 
-/// Numbers as a constant: of truths as such, and whole ones of which a node makes integers as integers.
-fn numbers_as(call: &Call, truths: bool, numbers: &[f32]) -> Constant {
+/// Numbers as a constant: of truths as such, and whole ones of which a node makes integers as integers, unless a float
+/// tells too few of their places.
+fn numbers_as(call: &Call, truths: bool, numbers: &[f32]) -> Option<Constant> {
+    const FAR: f32 = (1 << 24) as f32;
     let shape = vec![numbers.len()];
-    let whole = |v: &f32| v.fract() == 0.0 && v.abs() < (1 << 24) as f32;
     if truths {
-        return Constant {
+        return Some(Constant {
             shape,
             kind: DataType::Bool,
             data: Data::Int(numbers.iter().map(|&v| i64::from(v != 0.0)).collect()),
-        };
+        });
     }
-    match call.makes_integers() && numbers.iter().all(whole) {
-        true => Constant {
-            shape,
-            kind: DataType::Signed(64),
-            data: Data::Int(numbers.iter().map(|&v| v as i64).collect()),
-        },
-        false => Constant::floats(shape, numbers.to_vec()),
+    if !call.makes_integers() || numbers.iter().any(|v| v.fract() != 0.0) {
+        return Some(Constant::floats(shape, numbers.to_vec()));
     }
+    let near = numbers.iter().all(|v| v.abs() < FAR);
+    near.then(|| Constant {
+        shape,
+        kind: DataType::Signed(64),
+        data: Data::Int(numbers.iter().map(|&v| v as i64).collect()),
+    })
 }
 
 /// The rows of a table of `n` numbers each by their places in it.

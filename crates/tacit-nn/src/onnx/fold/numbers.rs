@@ -176,6 +176,7 @@ fn integer(op: &str, x: i64, y: i64, kind: DataType) -> Result<i64, Fault> {
         "And" => Some(x & y),
         "Or" => Some(x | y),
         "Xor" => Some(x ^ y),
+        "Fmod" => x.checked_rem(y),
         // The sign is that of the divisor.
         _ => x
             .checked_rem(y)

@@ -75,8 +75,10 @@ pub(super) fn encoded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     let old = texts(call, "classes_strings")?;
     let (keys, values) = match old.is_empty() {
         true => (texts(call, "keys_strings")?, values(call)?),
+        // Of equal texts the last counts there.
         false => {
-            let places = (0..old.len()).map(|at| at as f32).collect();
+            let places = (0..old.len()).rev().map(|at| at as f32).collect();
+            let old = old.into_iter().rev().collect();
             (old, (places, whole_default(call), DataType::Signed(64)))
         }
     };
@@ -89,7 +91,10 @@ pub(super) fn encoded(call: &Call, builder: &mut Builder) -> Result<Value, Fault
 
 /// CategoryMapper of texts: an integer for each.
 pub(super) fn mapped(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    let (keys, values) = (texts(call, "cats_strings")?, numbers_of(call, "cats")?);
+    let (mut keys, mut values) = (texts(call, "cats_strings")?, numbers_of(call, "cats")?);
+    // Of equal texts the last counts.
+    keys.reverse();
+    values.reverse();
     numbered(
         call,
         builder,
