@@ -193,6 +193,18 @@ def test_a_line_that_a_mask_hides_whole_has_its_least(tmp_path):
     assert np.abs(found - [3, -4]).max() < 1e-3
 
 
+def test_what_a_mask_hides_may_have_fewer_axes(tmp_path):
+    """A row of the file's, hidden in some places of every item's rows."""
+    net = Net([4, 3])
+    row = net("Where", net("Less", "x", np.float32(0)), LOW[0], np.float32([-1, 2, 1]))
+    places = [net("ArgMax", row, axis=axis, keepdims=0) for axis in (-1, 2)]
+    found = net("Add", *(net("Cast", place, to=1) for place in places))
+    net.save(tmp_path / "m.onnx", found, opset=17)
+    x, others = given(6, 4, 3)
+    x[:, :, 1], others[:, :, 1] = 0.5, 0.5
+    near(tmp_path / "m.onnx", x, others, "falcon")
+
+
 def test_the_largest_is_found_along_an_axis_from_the_first(tmp_path):
     """An action of those that are allowed, of a mask with as many axes."""
     net = Net([6])

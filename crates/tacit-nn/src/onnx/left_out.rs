@@ -225,11 +225,7 @@ fn places(graph: &mut GraphProto, at: usize, choice: &Choice, axis: i64, opset: 
     let [one, axes, least, lower, given] = ["1", "axes", "least", "lower", "kept"]
         .map(|what| format!("{output}/{what} of what a mask leaves"));
     let mut nodes = Vec::new();
-    // Counted from the last, an axis is that of the others, however many they have.
-    let of = match axis {
-        ..0 => choice.other.clone(),
-        _ => choice.all(&mut nodes, output),
-    };
+    let of = choice.all(&mut nodes, output);
     let mut minimum = node("ReduceMin", &[&of], &least);
     if opset < AXES_GIVEN {
         minimum.attribute.push(ints("axes", &[axis]));

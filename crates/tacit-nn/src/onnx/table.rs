@@ -76,7 +76,7 @@ const fn from(since: i64, operation: Operation) -> Operation {
 }
 
 const MANY: usize = usize::MAX;
-const GATHERED: &str = "constant indices, not along the batch; or of a constant rows, along the first axis, by an input of whole numbers, or by computed ones; or of every item a row by a place that is found in it; of rows that only softmaxes see, numbers up to -10000 hide scores";
+const GATHERED: &str = "constant indices, not along the batch; or of a constant rows, along the first axis, by an input of whole numbers, or by computed ones; or of every item a row by a place that is found in it or that an input of whole numbers gives; of rows that only softmaxes see, numbers up to -10000 hide scores";
 const AXIS: &[Attribute] = &[("axis", Int, 0, NOW)];
 const REDUCE: &[Attribute] = &[
     ("axes", Ints, 0, 17),

@@ -83,7 +83,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "GatherND",
             2,
             &[("batch_dims", Int, 12, NOW)],
-            "constant indices; or of constant rows by computed ones; or of every item a row by a place that is found in it",
+            "constant indices; or of constant rows by computed ones; or of every item a row by a place that is found in it or that an input of whole numbers gives",
         ),
     ),
     from(9, op("NonZero", 1, &[], FOLDED)),
