@@ -60,7 +60,7 @@ def packaged():
     page = partial(inputs.pages, height=64, width=96)
     free = {"dims": {"x.2": 48, "x.3": 192}}
     v4, v6 = "p2o.DynamicDimension", "DynamicDimension"
-    old, new = partial(_ocr, OLD, "rapidocr_onnxruntime"), partial(_ocr, NEW, "rapidocr")
+    old, new = (partial(_ocr, at) for at in ((OLD, "rapidocr_onnxruntime"), (NEW, "rapidocr")))
 
     def at(axis):
         return {f"{axis}.1": 64, f"{axis}.2": 96}
@@ -93,7 +93,9 @@ def packaged():
     ]  # fmt: skip
 
 
-def _ocr(package, folder, name, file, make, options):  # noqa: PLR0917
+def _ocr(source, name, file, make, options):
+    """A reader of a package, whose models lie in a folder of it."""
+    package, folder = source
     return Entry(name, member(package, f"{folder}/models/{file}.onnx"), make, options)
 
 

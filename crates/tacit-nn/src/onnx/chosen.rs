@@ -78,6 +78,7 @@ struct Row {
     more: f32,
 }
 
+/// Why indices are refused of which not one number each is found.
 const WHY: &str = "its indices are computed; of these one number each may be, the place of a largest number, a mark or a whole number of an input";
 
 /// Where a place along an axis begins among the elements of an item of this shape; negative ones count from the end.

@@ -1,5 +1,6 @@
-//! GatherND from a table of two axes at pairs of places, which ArgMax or the numbers of texts are, as explainable boosting
-//! machines look up what two columns say together: the row of the one, times a row of zeros with a 1 at the place of the other, summed.
+//! GatherND from a table of two axes at pairs of places, found by ArgMax or by the numbers of texts, as explainable boosting
+//! machines look up what two columns say together: the row of the one, times a row of zeros with a 1 at the place of the
+//! other, summed.
 
 use super::made::{AXES_GIVEN, floats, int, node, wholes};
 use super::makers::{Makers, attribute, changes};
