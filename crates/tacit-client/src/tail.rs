@@ -79,25 +79,30 @@ fn run(step: &Tail, values: &[f32]) -> Vec<f32> {
     out
 }
 
+/// A function along a line, in float64: the last of 20,000 float32 numbers that are added up one by one may lose its
+/// last 14 bits.
 fn along(function: TailFunction, lane: &[f32]) -> Vec<f32> {
     let max = lane.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let sum = || lane.iter().map(|v| (v - max).exp()).sum::<f32>();
+    let wide = || lane.iter().map(|&v| f64::from(v));
+    let exp = |v: f64| (v - f64::from(max)).exp();
+    let sum = || wide().map(exp).sum::<f64>();
+    let each = |of: &dyn Fn(f64) -> f64| wide().map(|v| of(v) as f32).collect();
     match function {
         TailFunction::ArgMax => vec![lane.iter().position(|&v| v == max).unwrap_or(0) as f32],
         TailFunction::ArgMaxLast => vec![lane.iter().rposition(|&v| v == max).unwrap_or(0) as f32],
         TailFunction::LogSoftmax => {
             let log = sum().ln();
-            lane.iter().map(|v| v - max - log).collect()
+            each(&|v| v - f64::from(max) - log)
         }
-        TailFunction::Sigmoid => lane.iter().map(|v| 1.0 / (1.0 + (-v).exp())).collect(),
+        TailFunction::Sigmoid => each(&|v| 1.0 / (1.0 + (-v).exp())),
         TailFunction::UnitSum => {
-            let sum = lane.iter().map(|v| v.abs()).sum::<f32>();
+            let sum = wide().map(f64::abs).sum::<f64>();
             let divisor = if sum == 0.0 { 1.0 } else { sum };
-            lane.iter().map(|v| v / divisor).collect()
+            each(&|v| v / divisor)
         }
         TailFunction::Softmax => {
             let sum = sum();
-            lane.iter().map(|v| (v - max).exp() / sum).collect()
+            each(&|v| exp(v) / sum)
         }
     }
 }
@@ -129,5 +134,19 @@ mod tests {
         let mut values = vec![1000.0, 1000.0 + 3f32.ln()];
         apply(&[tail(TailFunction::Softmax, 1, 2, 1)], &mut values);
         assert!((values[1] - 0.75).abs() < 1e-4, "{values:?}");
+    }
+
+    /// The probabilities of 20,000 classes add up to 1, and half of them to a half.
+    #[test]
+    fn probabilities_of_many_classes_add_up() {
+        let classes = 20_000;
+        let mut values = vec![0.1; classes];
+        apply(&[tail(TailFunction::Softmax, 1, classes, 1)], &mut values);
+        let sum = |values: &[f32]| values.iter().map(|&v| f64::from(v)).sum::<f64>();
+        assert!((sum(&values) - 1.0).abs() < 1e-6, "{}", sum(&values));
+        let mut logs = vec![0.1; classes];
+        apply(&[tail(TailFunction::LogSoftmax, 1, classes, 1)], &mut logs);
+        let expected = -(classes as f32).ln();
+        assert!((logs[7] - expected).abs() < 1e-6, "{}", logs[7]);
     }
 }
