@@ -47,10 +47,45 @@ pub(super) struct Limits {
 /// The fewest fraction bits of a weight that are worth planning.
 const FEWEST_WEIGHT_BITS: i32 = 5;
 /// The most that help: a float32 weight has 24 bits, and the activations fewer.
-const MOST_WEIGHT_BITS: i32 = 20;
+pub(super) const MOST_WEIGHT_BITS: i32 = 20;
 /// The most beyond those before the point of what is multiplied: the rounding of a weight counts as often as
 /// that is large.
 const MOST_BEYOND: i32 = 16;
+
+/// Bits that weights have beyond the values' over 64 and 61 bits, where there is room: the rounding of a weight counts
+/// once for every term of a sum, and that of the sum once.
+const MORE_WEIGHT_BITS: i32 = 4;
+/// Bits above what was planned for that are ample for inputs unlike the samples.
+const AMPLE: i32 = 4;
+
+/// The magnitudes of a result that a plan provides for, and that an input can lead to.
+#[derive(Clone, Copy)]
+struct Provided {
+    planned: f64,
+    worst: f64,
+}
+
+impl Provided {
+    fn of(bound: Bound) -> Self {
+        let Bound { planned, worst, .. } = bound;
+        Provided { planned, worst }
+    }
+
+    /// Both with a term beside them.
+    fn with(self, term: f64) -> Self {
+        Provided {
+            planned: self.planned + term,
+            worst: self.worst + term,
+        }
+    }
+}
+
+/// How many of `left` bits above what is planned for a weight may take beyond those of the values: none of those that
+/// an input can lead to, if these fit, else none of those that are ample for an input unlike the samples.
+fn more_bits(left: i32, bound: Provided) -> i32 {
+    let beyond = integer_bits(bound.worst) - integer_bits(bound.planned);
+    left - if beyond <= left { beyond } else { AMPLE }
+}
 
 /// Bits before the point that hold `value`, with a little room for rounding.
 pub(super) fn integer_bits(value: f64) -> i32 {
@@ -93,13 +128,16 @@ impl Limits {
             let to = own[i].unwrap_or(f);
             let scale = match &node.op {
                 Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => {
-                    self.product(&name, [of, factor], bound, to)
+                    self.product(&name, [of, factor], Provided::of(bounds[i + 1]), to)
                 }
                 Op::Affine(a) => {
                     self.fits(&name, term, to, 0)?;
                     match a.scale.is_empty() {
                         true => Ok(Scale::default()),
-                        false => self.product(&name, [of, factor], bound + term, to),
+                        false => {
+                            let bound = Provided::of(bounds[i + 1]).with(term);
+                            self.product(&name, [of, factor], bound, to)
+                        }
                     }
                 }
                 Op::Function { function, domain } => {
@@ -180,7 +218,7 @@ impl Limits {
         &self,
         name: &str,
         [of, factor]: [f64; 2],
-        bound: f64,
+        bound: Provided,
         f: u32,
     ) -> Result<Scale, PlanError> {
         if self.order == Order::TruncateThenMultiply {
@@ -193,7 +231,7 @@ impl Limits {
             });
         }
         if self.same_scale {
-            self.fits(name, bound, f, f)?;
+            self.fits(name, bound.planned, f, f)?;
             return Ok(Scale {
                 input_trunc: 0,
                 weight_bits: f,
@@ -207,12 +245,20 @@ impl Limits {
             MOST_WEIGHT_BITS
         };
         let most = most.max(MOST_BEYOND + integer_bits(of));
-        let bits = (self.room() - f as i32 - integer_bits(bound)).min(most);
+        let left = self.room() - f as i32 - integer_bits(bound.planned);
+        let bits = left.min(most);
+        let bits = match self.modulus.is_wide() {
+            true => {
+                bits + more_bits(left - bits, bound)
+                    .clamp(0, (f as i32 + MORE_WEIGHT_BITS - most).max(0))
+            }
+            false => bits,
+        };
         // A weight is a number of the ring or field, too, and what is truncated has a bit left.
         let bits = bits.min(self.room() - integer_bits(factor).max(1));
         if bits < FEWEST_WEIGHT_BITS {
             self.fits(name, factor, 0, FEWEST_WEIGHT_BITS as u32)?;
-            self.fits(name, bound, f, FEWEST_WEIGHT_BITS as u32)?;
+            self.fits(name, bound.planned, f, FEWEST_WEIGHT_BITS as u32)?;
         }
         Ok(Scale {
             input_trunc: 0,
@@ -284,7 +330,7 @@ impl Limits {
             });
         }
         let room = self.room() - f as i32 - integer_bits(bound);
-        let bits = room.min(log as i32 + MOST_WEIGHT_BITS);
+        let bits = room.min(log as i32 + MOST_WEIGHT_BITS.max(f as i32));
         if bits < log as i32 + FEWEST_WEIGHT_BITS {
             self.fits(name, bound, f, log + FEWEST_WEIGHT_BITS as u32)?;
         }
@@ -339,8 +385,21 @@ mod tests {
     use super::*;
     use crate::graph::Linear;
 
-    /// Weights that multiply columns up to 4096 keep more bits than those of columns up to 16, as far as the
-    /// product leaves room.
+    /// What an input can lead to keeps its room; where there is none for that, 16 times what is planned for.
+    #[test]
+    fn more_bits_of_weights_take_no_room_from_inputs() {
+        let more = |left, worst| {
+            let planned = 8.0;
+            more_bits(left, Provided { planned, worst })
+        };
+        assert_eq!(more(10, 8.0), 10);
+        assert_eq!(more(10, 1000.0), 4);
+        assert_eq!(more(10, 1e6), 6);
+        assert_eq!(more(3, 1e6), -1);
+    }
+
+    /// Weights keep four bits more than the values, and those that multiply columns up to 4096 more than those of
+    /// columns up to 16, as far as the product leaves room.
     #[test]
     fn weights_of_large_numbers_keep_more_bits() {
         let bits = |range: f64, weight: f32, f: u32| {
@@ -359,9 +418,10 @@ mod tests {
             };
             super::super::plan(&graph, &options).unwrap().layers[0].weight_bits
         };
-        assert_eq!(bits(15.0, 0.01, 18), 20);
+        assert_eq!(bits(15.0, 0.01, 18), 22);
         assert_eq!(bits(4000.0, 0.01, 18), 28);
         assert_eq!(bits(4000.0, 30.0, 18), 26);
-        assert_eq!(bits(15.0, 0.01, 24), 24);
+        assert_eq!(bits(15.0, 0.01, 24), 28);
+        assert_eq!(bits(15.0, 1000.0, 24), 23);
     }
 }
