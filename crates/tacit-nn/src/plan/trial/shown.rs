@@ -10,12 +10,16 @@ use super::super::spread::Spread;
 use super::Cases;
 use super::columns::Column;
 use super::labels::Changed;
-use crate::graph::{Graph, Output, Tail, ValueId};
+use crate::graph::{Graph, Output, Tail, TailFunction, ValueId};
 use crate::reference::{NONE, Ranges, join};
 use crate::tail;
 
 /// The most values that are tried one by one.
 const ONE_BY_ONE: usize = 32;
+/// How many times as large a share is little of the probabilities that the receiver computes of scores: of those of
+/// thousands of classes next to all are 0, and their spread is next to nothing. What is little is an eighth of what a
+/// user must hear of, for of many answers some err ten times as much as a trial's few.
+const OF_PROBABILITIES: f64 = 4.0;
 
 /// A run, and the manner in which all is rounded in it.
 pub(super) type InManner = (Manner, Run);
@@ -58,9 +62,7 @@ impl<'a> Tried<'a> {
         runs: &[InManner],
     ) -> Result<Self, PlanError> {
         let of_output = |output: &'a Output| {
-            let mut steps = output.tail.iter();
-            let steps = steps.position(|step| step.function.is_arg_max());
-            let tail = &output.tail[..steps.unwrap_or(output.tail.len())];
+            let tail = computed(output);
             let tails = move |&(items, samples)| {
                 [&tail[..0], tail].map(|tail| Sight {
                     items,
@@ -233,6 +235,13 @@ impl Shown<'_> {
     }
 }
 
+/// What the receiver computes of an output, but for places of the largest.
+fn computed(output: &Output) -> &[Tail] {
+    let mut steps = output.tail.iter();
+    let steps = steps.position(|step| step.function.is_arg_max());
+    &output.tail[..steps.unwrap_or(output.tail.len())]
+}
+
 /// What is seen of the small columns of each output, if these items are samples.
 fn of_columns<'a>(
     graph: &'a Graph,
@@ -256,7 +265,8 @@ fn of_columns<'a>(
 }
 
 /// The largest error of the outputs of so many of the first items, whether these are samples beside it, as a share
-/// of what it is held against: of each look, and with that of its small columns.
+/// of what it is held against: of each look, and with that of its small columns. An error of the probabilities that
+/// the receiver computes of scores counts an [`OF_PROBABILITIES`]th.
 pub(super) fn shares(
     graph: &Graph,
     rounding: &Rounding,
@@ -265,10 +275,19 @@ pub(super) fn shares(
     runs: &[InManner],
 ) -> Vec<[f64; 2]> {
     let of_look = |&(items, samples)| {
-        let whole = graph.outputs.iter().map(move |output| Sight {
+        let tails = |output| {
+            let tail = computed(output);
+            let of_classes = |step: &Tail| step.function == TailFunction::Softmax;
+            let some = tail.iter().any(of_classes).then_some(tail);
+            std::iter::once(&tail[..0])
+                .chain(some)
+                .map(move |tail| (output, tail))
+        };
+        let whole = graph.outputs.iter().flat_map(tails);
+        let whole = whole.map(move |(output, tail)| Sight {
             items,
             output,
-            tail: &[],
+            tail,
             samples,
             column: None,
         });
@@ -282,6 +301,10 @@ pub(super) fn shares(
         let of_look = shown.by_ref().take(sights.len());
         of_look.fold([0.0, 0.0], |[whole, all]: [f64; 2], shown| {
             let share = shown.share().max(shown.changed.share());
+            let share = match shown.sight.tail {
+                [] => share,
+                _ => share / OF_PROBABILITIES,
+            };
             let of_whole = if shown.is_of_a_column() { 0.0 } else { share };
             [whole.max(of_whole), all.max(share)]
         })

@@ -101,6 +101,33 @@ fn an_error_is_judged_by_what_the_receiver_makes_of_it() {
     assert_eq!(of_softmax, after.error);
 }
 
+/// Bits are chosen by the probabilities of a softmax, too: of many classes, of which one in a hundred is likely, an
+/// error that is little among the scores is much among them. Of a sigmoid the scores say enough.
+#[test]
+fn bits_are_chosen_by_the_probabilities_of_many_classes() {
+    const CLASSES: usize = 500;
+    let graph = graph(&[CLASSES], vec![affine(CLASSES)]);
+    let scores: Vec<f32> = (0..CLASSES)
+        .map(|i| if i % 100 == 0 { 20.03 } else { i as f32 / 50.0 })
+        .collect();
+    let trial = with_samples(trial(&graph, 1, &scores), 1);
+    let error = |functions: &[TailFunction]| {
+        let step = |&function| Tail {
+            function,
+            outer: 1,
+            size: CLASSES,
+            inner: 1,
+        };
+        let mut graph = graph.clone();
+        graph.outputs[0].tail = functions.iter().map(step).collect();
+        trial.error(&graph, &rounding(1)).unwrap().of_samples
+    };
+    let of_scores = error(&[]);
+    let of_softmax = error(&[TailFunction::Softmax]);
+    assert!(of_softmax > 2.0 * of_scores, "{of_softmax} {of_scores}");
+    assert_eq!(error(&[TailFunction::Sigmoid]), of_scores);
+}
+
 /// Of outputs that are all alike an error is a large share, and may be no more than a last place; that of
 /// others is the one to hear of.
 #[test]
