@@ -245,6 +245,17 @@ def test_busy_and_not_ready_are_asked_again(three, service):
         np.testing.assert_allclose(service.predict("digits", X).output, X @ WEIGHTS, rtol=1e-5)
 
 
+def test_a_party_that_drains_is_asked_anew(three, service):
+    """The others forget a request that it did not take, instead of waiting for its share."""
+    service.predict("digits", X)
+    first, core = (three[0][party].services["digits"] for party in (0, 2))
+    before = len(first.forgotten)
+    core.said = {"code": "draining", "message": "no more", "retry_after": 0.2}
+    threading.Timer(0.3, setattr, (core, "said", None)).start()
+    np.testing.assert_allclose(service.predict("digits", X).output, X @ WEIGHTS, rtol=1e-5)
+    wait_for(lambda: len(first.forgotten) > before)
+
+
 def test_busy_for_too_long(three, urls):
     core = three[0][2].services["digits"]
     core.said = {"code": "busy", "message": "wait", "retry_after": 0.2}

@@ -5,9 +5,12 @@ import { AnewError, ServiceError } from "./errors.js";
 import { LENGTH, readAnswer, requestBody, type Answer } from "./wire.js";
 
 /** Refusals after which the same request may be answered. */
-const AGAIN = ["busy", "not-ready", "draining", "timeout"];
-/** Refusals after which a new request may be: with a new id, and shared anew. */
-const ANEW = ["missing-elsewhere", "failed", "drained", "other-session"];
+const AGAIN = ["busy", "not-ready", "timeout"];
+/**
+ * Refusals after which a new request may be: with a new id, and shared anew. What a party that drains did not take
+ * keeps the others waiting, which lack its share.
+ */
+const ANEW = ["missing-elsewhere", "failed", "draining", "drained", "other-session"];
 /** Milliseconds between two tries where the party names none, and what they double up to. */
 const [LEAST, MOST] = [100, 3000];
 /** How often a party that cannot be reached is tried: a page cannot tell a pause from a refusal by CORS. */

@@ -73,19 +73,21 @@ test("a busy party is asked again for the same, when it says", async (t) => {
   assert.equal(parties[0].asked.length, 1);
 });
 
-test("a request that the parties lost is made anew: another id, other shares", async (t) => {
-  const parties = await three(t);
-  parties[2].before = (_, response, number) => {
-    if (number === 1) parties[2].refuse(response, 502, "missing-elsewhere");
-    return number === 1;
-  };
-  const found = await client(parties).predict("same", X);
-  assert.deepEqual(found.values, X);
-  const [one, two] = parties[2].asked;
-  assert.notEqual(one.header.id, two.header.id);
-  assert.notDeepEqual(one.body, two.body);
-  assert.equal(parties[0].described, 2);
-});
+for (const [status, code] of [[502, "missing-elsewhere"], [503, "draining"]]) {
+  test(`a request that is ${code} is made anew: another id, other shares`, async (t) => {
+    const parties = await three(t);
+    parties[2].before = (_, response, number) => {
+      if (number === 1) parties[2].refuse(response, status, code);
+      return number === 1;
+    };
+    const found = await client(parties).predict("same", X);
+    assert.deepEqual(found.values, X);
+    const [one, two] = parties[2].asked;
+    assert.notEqual(one.header.id, two.header.id);
+    assert.notDeepEqual(one.body, two.body);
+    assert.equal(parties[0].described, 2);
+  });
+}
 
 test("a version that has gone is asked for anew", async (t) => {
   const parties = await three(t);

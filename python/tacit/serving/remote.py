@@ -23,10 +23,14 @@ from .tracing import sent_parent
 from .wire import LENGTH, Answered, Asked, WireError, read_answer, request_body
 from .within import within
 
-AGAIN = ("busy", "not-ready", "draining", "timeout")
+AGAIN = ("busy", "not-ready", "timeout")
 """Refusals after which the same request may be answered."""
-ANEW = ("missing-elsewhere", "failed", "drained", "other-session")
-"""Refusals after which a new request may be: with a new id, and shared anew."""
+ANEW = ("missing-elsewhere", "failed", "draining", "drained", "other-session")
+"""Refusals after which a new request may be: with a new id, and shared anew.
+
+A party that drains waits until the others have answered what they took. Of a request that it did
+not take itself, they lack its share: to ask it for the same again would hold all of them up.
+"""
 MOST_TOLD = 8 << 20
 """Bytes that a description may have.
 
