@@ -46,7 +46,8 @@ pub(super) struct Limits {
 
 /// The fewest fraction bits of a weight that are worth planning.
 const FEWEST_WEIGHT_BITS: i32 = 5;
-/// The most that help: a float32 weight has 24 bits, and the activations fewer.
+/// The most of a weight over 31 and 32 bits that help: a float32 one has 24 bits, and the values fewer. The factor of a
+/// mean has so many everywhere, or as many as the values.
 pub(super) const MOST_WEIGHT_BITS: i32 = 20;
 /// The most beyond those before the point of what is multiplied: the rounding of a weight counts as often as
 /// that is large.
@@ -55,36 +56,18 @@ const MOST_BEYOND: i32 = 16;
 /// Bits that weights have beyond the values' over 64 and 61 bits, where there is room: the rounding of a weight counts
 /// once for every term of a sum, and that of the sum once.
 const MORE_WEIGHT_BITS: i32 = 4;
-/// Bits above what was planned for that are ample for inputs unlike the samples.
-const AMPLE: i32 = 4;
-
-/// The magnitudes of a result that a plan provides for, and that an input can lead to.
-#[derive(Clone, Copy)]
-struct Provided {
-    planned: f64,
-    worst: f64,
-}
-
-impl Provided {
-    fn of(bound: Bound) -> Self {
-        let Bound { planned, worst, .. } = bound;
-        Provided { planned, worst }
-    }
-
-    /// Both with a term beside them.
-    fn with(self, term: f64) -> Self {
-        Provided {
-            planned: self.planned + term,
-            worst: self.worst + term,
-        }
-    }
-}
+/// Bits above what is planned for that are left for inputs unlike the samples, where the worst case is out of reach.
+const UNLIKE_SAMPLES: i32 = 4;
 
 /// How many of `left` bits above what is planned for a weight may take beyond those of the values: none of those that
-/// an input can lead to, if these fit, else none of those that are ample for an input unlike the samples.
-fn more_bits(left: i32, bound: Provided) -> i32 {
-    let beyond = integer_bits(bound.worst) - integer_bits(bound.planned);
-    left - if beyond <= left { beyond } else { AMPLE }
+/// an input can lead to, if these fit, else none of those that are left for inputs unlike the samples.
+fn more_bits(left: i32, planned: f64, worst: f64) -> i32 {
+    let beyond = integer_bits(worst) - integer_bits(planned);
+    left - if beyond <= left {
+        beyond
+    } else {
+        UNLIKE_SAMPLES
+    }
 }
 
 /// Bits before the point that hold `value`, with a little room for rounding.
@@ -123,20 +106,24 @@ impl Limits {
         let layer = |(i, node): (usize, &Node)| -> Result<Scale, PlanError> {
             let [factor, term] = largest[i];
             let name = format!("layer '{}'", node.name);
-            let bound = bounds[i + 1].planned;
+            let Bound {
+                planned: bound,
+                worst,
+                ..
+            } = bounds[i + 1];
             let of = bounds[node.inputs[0]].planned;
             let to = own[i].unwrap_or(f);
             let scale = match &node.op {
                 Op::Conv(_) | Op::Linear(_) | Op::Lookup(_) => {
-                    self.product(&name, [of, factor], Provided::of(bounds[i + 1]), to)
+                    self.product(&name, [of, factor], [bound, worst], to)
                 }
                 Op::Affine(a) => {
                     self.fits(&name, term, to, 0)?;
                     match a.scale.is_empty() {
                         true => Ok(Scale::default()),
                         false => {
-                            let bound = Provided::of(bounds[i + 1]).with(term);
-                            self.product(&name, [of, factor], bound, to)
+                            let held = [bound, worst].map(|bound| bound + term);
+                            self.product(&name, [of, factor], held, to)
                         }
                     }
                 }
@@ -213,12 +200,13 @@ impl Limits {
         })
     }
 
-    /// A product of numbers up to `of` with weights up to `factor`.
+    /// A product of numbers up to `of` with weights up to `factor`, provided for up to a bound; an input can lead to the
+    /// worst.
     fn product(
         &self,
         name: &str,
         [of, factor]: [f64; 2],
-        bound: Provided,
+        [bound, worst]: [f64; 2],
         f: u32,
     ) -> Result<Scale, PlanError> {
         if self.order == Order::TruncateThenMultiply {
@@ -231,7 +219,7 @@ impl Limits {
             });
         }
         if self.same_scale {
-            self.fits(name, bound.planned, f, f)?;
+            self.fits(name, bound, f, f)?;
             return Ok(Scale {
                 input_trunc: 0,
                 weight_bits: f,
@@ -245,11 +233,11 @@ impl Limits {
             MOST_WEIGHT_BITS
         };
         let most = most.max(MOST_BEYOND + integer_bits(of));
-        let left = self.room() - f as i32 - integer_bits(bound.planned);
+        let left = self.room() - f as i32 - integer_bits(bound);
         let bits = left.min(most);
         let bits = match self.modulus.is_wide() {
             true => {
-                bits + more_bits(left - bits, bound)
+                bits + more_bits(left - bits, bound, worst)
                     .clamp(0, (f as i32 + MORE_WEIGHT_BITS - most).max(0))
             }
             false => bits,
@@ -258,7 +246,7 @@ impl Limits {
         let bits = bits.min(self.room() - integer_bits(factor).max(1));
         if bits < FEWEST_WEIGHT_BITS {
             self.fits(name, factor, 0, FEWEST_WEIGHT_BITS as u32)?;
-            self.fits(name, bound.planned, f, FEWEST_WEIGHT_BITS as u32)?;
+            self.fits(name, bound, f, FEWEST_WEIGHT_BITS as u32)?;
         }
         Ok(Scale {
             input_trunc: 0,
@@ -388,10 +376,7 @@ mod tests {
     /// What an input can lead to keeps its room; where there is none for that, 16 times what is planned for.
     #[test]
     fn more_bits_of_weights_take_no_room_from_inputs() {
-        let more = |left, worst| {
-            let planned = 8.0;
-            more_bits(left, Provided { planned, worst })
-        };
+        let more = |left, worst| more_bits(left, 8.0, worst);
         assert_eq!(more(10, 8.0), 10);
         assert_eq!(more(10, 1000.0), 4);
         assert_eq!(more(10, 1e6), 6);
