@@ -216,6 +216,31 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Refuses an integer among the constants that float32 does not hold. The largest of a type is none: it stands for
+    /// more than any other.
+    pub(super) fn integers_are_held(&self) -> Result<(), Fault> {
+        for (i, value) in self.inputs.iter().enumerate() {
+            let Some(Value::Constant(Constant { kind, data, .. })) = value else {
+                continue;
+            };
+            let Data::Int(all) = data else {
+                continue;
+            };
+            let is_held = |&&v: &&i64| {
+                let nearest = i128::from(v) == v as f32 as i128;
+                nearest || kind.is_most(v) || v == i64::from(i32::MAX)
+            };
+            if let Some((at, v)) = all.iter().enumerate().find(|(_, v)| !is_held(v)) {
+                return unsupported(format!(
+                    "the tensor '{}' holds {v} at element {at}, which float32 does not hold: take a whole number away \
+                     from it and from what it stands beside, before the model",
+                    self.input_name(i)
+                ));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn weights(&self, i: usize) -> Result<Weights<'a>, Fault> {
         self.constant(i)?;
         self.optional_weights(i)?

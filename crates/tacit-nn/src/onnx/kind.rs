@@ -122,6 +122,15 @@ impl DataType {
         self != DataType::Bool && most < 1 << bits
     }
 
+    /// Whether `v` is the largest number of the type that is read.
+    pub(super) fn is_most(self, v: i64) -> bool {
+        match self {
+            DataType::Signed(bits) => v == i64::MAX >> (64 - bits),
+            DataType::Unsigned(bits) => v == i64::MAX >> (63 - bits.min(63)),
+            _ => false,
+        }
+    }
+
     /// The smallest and the largest number of an integer type of few bits.
     pub(super) fn holds_within(self) -> (f32, f32) {
         let (low, end) = self.range();

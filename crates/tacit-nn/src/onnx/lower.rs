@@ -18,8 +18,35 @@ use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sa
 use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
 use crate::graph::{Op, len};
 
+/// Operations whose constants are numbers beside those of items, and no sizes, axes or places.
+const READ_AS_NUMBERS: &[&str] = &[
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Mod",
+    "Sum",
+    "Max",
+    "Min",
+    "Clip",
+    "Where",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Concat",
+    "Gather",
+    "GatherElements",
+    "MatMul",
+    "Gemm",
+];
+
 /// The outputs of a node; those that are left out exist only in training.
 pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    if READ_AS_NUMBERS.contains(&&call.node.op_type[..]) {
+        call.integers_are_held()?;
+    }
     if builder.halves.contains(&std::ptr::from_ref(call.node)) {
         let argument = halves::from_one(call, builder)?;
         let inputs = std::iter::once(Some(&argument)).chain(call.inputs.iter().skip(1).copied());
