@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use candidate::{Candidate, reached};
-use pick::{Best, ENOUGH};
+use pick::{Best, ENOUGH, OF_ALL, OF_SAMPLES};
 
 use super::bounds::Inputs;
 use super::doubts::{doubts, labels, led_beyond, rounding};
@@ -31,7 +31,7 @@ const USUAL: u32 = 18;
 /// The error of a trial that is little, of the outputs' spread: where there is room to spare, and
 /// where fewer bits mean fewer bytes.
 const LITTLE: f64 = 1.0 / 2048.0;
-const LITTLE_MIXED: f64 = 1.0 / 512.0;
+const LITTLE_MIXED: f64 = 1.0 / 256.0;
 /// How many times wider than what was seen the worst case may be to be provided for at any rate.
 const NEAR: f64 = 16.0;
 /// How many times the error of its trial a plan states.
@@ -133,7 +133,7 @@ impl<'a> Choice<'a> {
             candidate: best,
             error,
             of,
-        } = self.best(self.fitting(&fractions, made)?, little, wide)?;
+        } = self.best(self.fitting(&fractions, made)?, OF_ALL, little, wide)?;
         let f = best.made.f;
         let fewest = asked.unwrap_or(f.saturating_sub(GIVEN_UP).max(2).min(f));
         if asked.is_some() || narrow(&best.bounds, &best.made) {
@@ -160,8 +160,10 @@ impl<'a> Choice<'a> {
             Precision::Bits(bits) => vec![bits],
         };
         let made = |bounds: &Rc<[Bound]>, bits| self.at_precision(bounds, bits);
-        let best = self.best(self.fitting(&tried, made)?, LITTLE_MIXED, true)?;
-        let best = best.candidate;
+        let fitting = self.fitting(&tried, made)?;
+        let best = self
+            .best(fitting, OF_SAMPLES, LITTLE_MIXED, true)?
+            .candidate;
         let bits = best.bits;
         self.chosen(best, bits, made)
     }

@@ -21,7 +21,7 @@ use crate::graph::{Function, Graph, Node, Op, ValueId, Weights, len};
 /// The precisions that can be asked for.
 pub const PRECISIONS: RangeInclusive<u32> = 8..=32;
 /// What is tried where none is asked for: first that of the paper's programs.
-pub(super) const TRIED: [u32; 5] = [16, 20, 24, 28, 32];
+pub(super) const TRIED: [u32; 9] = [16, 18, 20, 22, 24, 26, 28, 30, 32];
 /// What plans are made for whose tensors have widths of their own.
 pub(super) const RING: Modulus = Modulus::PowerOfTwo(64);
 /// Bits of its numbers.
@@ -39,7 +39,7 @@ const DISTANT: f64 = 64.0;
 /// The width of the largest value of those that share a scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
-    /// The first of 16, 20, 24, 28 and 32 bits whose rounding, tried out in the clear, disturbs the
+    /// The first even number of bits from 16 to 32 whose rounding, tried out in the clear, disturbs the
     /// outputs little.
     Auto,
     /// This width, in bits.

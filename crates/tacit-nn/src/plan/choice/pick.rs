@@ -29,6 +29,26 @@ struct Asked {
 /// The measure of what a candidate erred, by which choices are made.
 pub(super) type Measure = fn(&Erred) -> f64;
 
+/// Measures one after the other, should every candidate err without hope by those before.
+pub(super) type Measures = [Measure; 3];
+
+/// What counts where bits cost little: the errors of all inputs.
+pub(super) const OF_ALL: Measures = [
+    |erred| erred.with_columns,
+    |erred| erred.all,
+    |erred| erred.of_samples,
+];
+
+/// What counts where fewer bits mean fewer bytes: the errors of samples, and a fifth of those of inputs unlike them.
+pub(super) const OF_SAMPLES: Measures = [
+    |erred| erred.of_samples.max(erred.with_columns / UNLIKE),
+    |erred| erred.of_samples.max(erred.all / UNLIKE),
+    |erred| erred.of_samples,
+];
+
+/// By how much more inputs unlike the samples may err: with it, an error is still less than what is warned of.
+const UNLIKE: f64 = 5.0;
+
 /// The candidate that is taken, and its error by the measure that it was taken by.
 pub(super) struct Best<T> {
     pub(super) candidate: Candidate<T>,
@@ -53,17 +73,13 @@ impl Choice<'_> {
     pub(super) fn best<T>(
         &self,
         mut candidates: Vec<Candidate<T>>,
+        measures: Measures,
         little: f64,
         first: bool,
     ) -> Result<Best<T>, PlanError> {
         let fewest = fewest_doubts(&candidates);
         candidates.sort_by_key(|of| doubtful(of, fewest));
         let mut tried = Known::new();
-        let measures: [Measure; 3] = [
-            |erred| erred.with_columns,
-            |erred| erred.all,
-            |erred| erred.of_samples,
-        ];
         let without_columns = usize::from(!self.trial.has_columns());
         let mut best = None;
         for of in measures.into_iter().skip(without_columns) {

@@ -1,6 +1,7 @@
 use super::super::graphs::{graph, node};
 use super::super::rounding::Step;
 use super::super::trial::tests::{trial_of, with_samples};
+use super::pick::Measures;
 use super::*;
 use crate::graph::{Affine, Weights};
 
@@ -46,6 +47,15 @@ fn chosen(candidates: Vec<Candidate<()>>, first: bool, more: Option<f32>) -> (u3
 }
 
 fn chosen_by(trial: Trial, candidates: Vec<Candidate<()>>, first: bool) -> (u32, u32) {
+    measured(trial, candidates, OF_ALL, first)
+}
+
+fn measured(
+    trial: Trial,
+    candidates: Vec<Candidate<()>>,
+    measures: Measures,
+    first: bool,
+) -> (u32, u32) {
     let (graph, options) = (factors(), PlanOptions::default());
     let choice = Choice {
         graph: &graph,
@@ -57,7 +67,7 @@ fn chosen_by(trial: Trial, candidates: Vec<Candidate<()>>, first: bool) -> (u32,
         ranks: None,
     };
     let best = choice
-        .best(candidates, LITTLE, first)
+        .best(candidates, measures, LITTLE, first)
         .expect("there are some")
         .candidate;
     (best.bits, best.rounding.weights[0])
@@ -111,4 +121,18 @@ fn where_all_err_without_hope_the_samples_count() {
     // A factor of 0.25 for 0.3 is hope enough.
     let hopeful = vec![candidate(6, 3, 0), candidate(16, 0, 0)];
     assert_eq!(chosen_by(sampled(), hopeful, true), (6, 3));
+}
+
+/// A factor of 10 bits errs by a 900th of what outputs of inputs unlike the samples differ by: that is little where bits
+/// cost bytes, and were it of samples it would not be.
+#[test]
+fn inputs_unlike_the_samples_may_err_more_where_bits_cost_bytes() {
+    let both = || vec![candidate(16, 10, 0), candidate(16, 14, 0)];
+    let all = [inputs(0.0), inputs(100.0)].concat();
+    let sampled = |samples| with_samples(trial_of(&factors(), &all, None), samples);
+    assert_eq!(measured(sampled(6), both(), OF_ALL, true), (16, 14));
+    assert_eq!(measured(sampled(6), both(), OF_SAMPLES, true), (16, 10));
+    assert_eq!(measured(sampled(12), both(), OF_SAMPLES, true), (16, 14));
+    let rough = vec![candidate(16, 7, 0), candidate(16, 14, 0)];
+    assert_eq!(measured(sampled(6), rough, OF_SAMPLES, true), (16, 14));
 }
