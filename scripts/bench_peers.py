@@ -43,7 +43,7 @@ MALICIOUS = {"protocol": "falcon", "security": "malicious"}
 FALCON, BICOPTOR = {"protocol": "falcon"}, {"protocol": "bicoptor"}
 FAST = {**FALCON, "functions": "fast"}
 SIRNN = [{"protocol": "sirnn", "ot": ot} for ot in ("softspoken", "silent")]
-TWO = [("network-a", 16), ("lenet", 8), ("bert-tiny", 1)]
+TWO = [("network-a", 16), ("lenet", 8)]
 ROWS = [
     *(("relu", 10**6, where) for where in (FALCON, BICOPTOR)),
     ("relu", 10**5, MALICIOUS),
@@ -56,6 +56,7 @@ ROWS = [
     ("lenet", 16, MALICIOUS),
     *((name, 128, {**FALCON, "processes": True}) for name in ("network-b", "lenet")),
     *((name, n, where) for name, n in TWO for where in SIRNN),
+    *((name, 1, SIRNN[0]) for name in encoders.ENCODERS),
     *(("relu", 10**5, {**where, "ring": 32}) for where in SIRNN),
 ]
 """A program, its size or batch, and what ours runs on."""

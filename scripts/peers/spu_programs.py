@@ -31,7 +31,7 @@ import encoders
 import networks
 
 PARTIES = {"aby3": 3, "cheetah": 2, "cheetah-32": 2}
-PATIENCE = 600
+PATIENCE = 5400
 
 
 def config(protocol):
