@@ -33,6 +33,10 @@ def array(what: str, x: Any) -> np.ndarray[Any, Any]:
 
     `what` names it in errors, which show no value.
     """
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise InputError(
+            f"{what} has elements that are masked; fill them with numbers, or leave them out"
+        )
     if isinstance(x, np.ndarray):
         return cast("np.ndarray[Any, Any]", x)
     if is_tensor(x):

@@ -184,6 +184,13 @@ def test_lists_of_unlike_items_are_refused_without_their_values(rows):
     assert "98765" not in str(refused.value)
 
 
+def test_masked_elements_are_refused_without_their_values():
+    numbers = np.float32([[1, 7], [2, 3]])
+    with pytest.raises(tacit.InputError, match="are masked"):
+        array("the input", np.ma.masked_greater(numbers, 5))
+    assert np.array_equal(array("the input", np.ma.masked_array(numbers)), numbers)
+
+
 def test_nothing_else_is_imported():
     code = "import sys, tacit; print({'torch', 'pandas', 'polars', 'sklearn'} & set(sys.modules))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
