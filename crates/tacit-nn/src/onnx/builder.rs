@@ -212,6 +212,11 @@ impl Builder {
                 return Ok(id);
             }
         }
+        if let Some(number) = not_finite(&op) {
+            return unsupported(format!(
+                "it computes with the number {number}: its attributes and constants must be finite, and so must their products"
+            ));
+        }
         let inputs = key.1.clone();
         self.count(&shape)?;
         if let Op::Rearrange { index, .. } = &op {
@@ -233,6 +238,20 @@ impl Builder {
         self.readers.entry(key).or_default().push(id);
         Ok(id)
     }
+}
+
+/// A factor or term of an operation that is NaN or infinite, as attributes can make them.
+fn not_finite(op: &Op) -> Option<f32> {
+    let numbers = match op {
+        Op::Affine(affine) => [&affine.scale, &affine.shift],
+        Op::Linear(linear) => [&linear.weight, &linear.bias],
+        Op::Conv(conv) => [&conv.weight, &conv.bias],
+        _ => return None,
+    };
+    numbers
+        .into_iter()
+        .flat_map(|some| some.iter().copied())
+        .find(|v| !v.is_finite())
 }
 
 #[cfg(test)]

@@ -120,6 +120,8 @@ impl Reading {
         let x = match self.outside {
             _ if low <= f64::from(x) && f64::from(x) <= high => f64::from(x),
             Outside::Zeros => f64::from(x),
+            // Places around a point are kept inside one by one.
+            Outside::Border if matches!(self.mode, Mode::Cubic) => f64::from(x),
             Outside::Border => f64::from(x.clamp(0.0, n - 1.0)),
             Outside::Reflection => self.reflected(x.into(), size),
         };

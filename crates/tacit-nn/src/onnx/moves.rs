@@ -359,6 +359,11 @@ fn pad(call: &Call, shape: &[usize]) -> Result<Moved, Fault> {
         }
         let along = call.item_axis(given, shape.len(), 0)?;
         let size = shape[along] as i64;
+        if before.min(after) < 0 && before.max(after) > 0 && mode == "wrap" {
+            return unsupported(format!(
+                "it pads by 'wrap' and crops the same axis, by {before} and {after}: do one after the other"
+            ));
+        }
         if !(-size..1 << 20).contains(&before) || !(-size..1 << 20).contains(&after) {
             return bad(format!(
                 "its pads {before} and {after} do not fit an axis of {size}"

@@ -107,6 +107,7 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Faul
         (_, true) => return bad("it lacks the region that it crops to"),
         _ => [vec![0.0; shape.len()], vec![1.0; shape.len()]],
     };
+    let by_scales = scales.is_some();
     let scales = match (scales, given) {
         (Some(scales), None) => {
             let scales = spread(scales, 1.0)?;
@@ -118,13 +119,15 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Faul
         }
         (None, Some(given)) => {
             let targets = kept_aspect(call, given, axes, &full)?;
-            let mut all: Vec<f64> = full.iter().map(|&size| size as f64).collect();
+            let mut all: Vec<[f64; 2]> = full.iter().map(|&size| [size as f64, 1.0]).collect();
             axes.iter().zip(targets).for_each(|(&a, v)| all[a] = v);
-            if all[..batch].iter().any(|&items| items != 1.0) {
+            if all[..batch].iter().any(|&[items, _]| items != 1.0) {
                 return unsupported("it changes the number of items, or gives the batch a size");
             }
-            let item = all[batch..].iter().zip(shape);
-            item.map(|(&out, &size)| (out, out / size as f64)).collect()
+            all[batch..]
+                .iter()
+                .map(|&[out, scale]| (out, scale))
+                .collect()
         }
         _ => return bad("it needs either scales or sizes"),
     };
@@ -139,7 +142,10 @@ fn sizes(call: &Call, axes: &[usize], shape: &[usize]) -> Result<Vec<Axis>, Faul
             size: shape[i],
             out: out as usize,
             scale,
-            aligned: aligned(call, shape[i] as f64 * scale, out)?,
+            aligned: match by_scales {
+                true => aligned(call, shape[i] as f64 * scale, out)?,
+                false => out,
+            },
             region: [region[0][i], region[1][i]],
         })
     };
@@ -159,24 +165,23 @@ fn aligned(call: &Call, exact: f64, out: f64) -> Result<f64, Fault> {
     ))
 }
 
-/// The sizes asked for, all by one scale where the aspect ratio is kept.
+/// The sizes asked for and their scales; where the aspect ratio is kept, one scale for all, and what it makes.
 fn kept_aspect(
     call: &Call,
     sizes: Vec<f64>,
     axes: &[usize],
     full: &[usize],
-) -> Result<Vec<f64>, Fault> {
-    let scales = sizes
-        .iter()
-        .zip(axes)
-        .map(|(size, &a)| size / full[a] as f64);
+) -> Result<Vec<[f64; 2]>, Fault> {
+    let each = sizes.iter().zip(axes);
+    let each = each.map(|(&size, &a)| [size, size / full[a] as f64]);
+    let scales = each.clone().map(|[_, scale]| scale);
     let scale = match call.text("keep_aspect_ratio_policy", "stretch").as_str() {
-        "stretch" => return Ok(sizes),
+        "stretch" => return Ok(each.collect()),
         "not_larger" => scales.fold(f64::INFINITY, f64::min),
         "not_smaller" => scales.fold(0.0, f64::max),
         other => return bad(format!("its 'keep_aspect_ratio_policy' is '{other}'")),
     };
-    let out = |&a: &usize| (scale * full[a] as f64 + 0.5).floor();
+    let out = |&a: &usize| [(scale * full[a] as f64 + 0.5).floor(), scale];
     Ok(axes.iter().map(out).collect())
 }
 
@@ -227,9 +232,15 @@ impl Axis {
             "tf_half_pixel_for_nn" => float((o + 0.5) / scale),
             "tf_crop_and_resize" => {
                 let [low, high] = self.region;
-                let x = match scale * size > 1.0 {
+                // By scales the last place may be a part.
+                let exact = if (scale * size - out).abs() < 1e-4 {
+                    out
+                } else {
+                    scale * size
+                };
+                let x = match exact > 1.0 {
                     true => {
-                        let step = (high - low) * (size - 1.0) / (scale * size - 1.0);
+                        let step = (high - low) * (size - 1.0) / (exact - 1.0);
                         low * (size - 1.0) + o * step
                     }
                     false => 0.5 * (low + high) * (size - 1.0),

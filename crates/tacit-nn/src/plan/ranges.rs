@@ -120,6 +120,9 @@ pub(crate) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
             .flatten();
         let (low, high) = of_row.unwrap_or_else(|| interval(node, &inputs));
         let (least, most) = construction::limits(graph, node, &intervals);
+        // What is beyond all numbers, or none, may be anything.
+        let end = |v: f64, far: f64| if v.is_nan() { far } else { v.clamp(-FAR, FAR) };
+        let (low, high) = (end(low, -FAR), end(high, FAR));
         intervals.push((low.clamp(least, most), high.clamp(least, most)));
     }
     intervals
