@@ -5,10 +5,11 @@ use std::rc::Rc;
 
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
+use super::compare::is_whole;
 use super::compose::Composer;
 use super::constant::bounded_len;
 use super::places::marks_of;
-use super::token;
+use super::{token, which};
 use crate::graph::{FILL, Matrices, Op, ValueId, len};
 
 /// Whether a GatherND, or a Gather along the first axis, has indices that are computed.
@@ -146,7 +147,7 @@ fn marks_for(
                     rows.into_iter().map(|row| (numbers.clone(), row)).collect(),
                 ))
             }
-            None => unsupported(WHY),
+            None => counted(call, builder, first.id, (&elements, &limits)),
         };
     }
     let mut marked = Vec::with_capacity(rows.len());
@@ -168,6 +169,37 @@ fn marks_for(
         Some((marks, _)) => Ok((marks, marked)),
         None => unsupported(WHY),
     }
+}
+
+/// The marks of elements that are whole numbers by the way they are made, as counts of what is no padding, and lead to
+/// less than these limits.
+fn counted(
+    call: &Call,
+    builder: &mut Builder,
+    id: ValueId,
+    (elements, limits): (&[usize], &[usize]),
+) -> Result<(ValueId, Vec<Marked>), Fault> {
+    let value = Value::Secret {
+        id,
+        shape: vec![builder.len(id)],
+        batch: 0,
+    };
+    if !is_whole(builder, &value) {
+        return unsupported(WHY);
+    }
+    // The sum of a mask that an input gives counts its marks.
+    if let Some(Op::SumPool(_)) = id.checked_sub(1).map(|at| &builder.nodes[at].op) {
+        token::ask_for_truths(builder, builder.nodes[id - 1].inputs[0])?;
+    }
+    let most = limits.iter().copied().max().unwrap_or(0);
+    let numbers = which::numbers(builder, &value, most)?;
+    let c = &mut Composer::new(call, builder);
+    let some = elements.iter().map(|&e| e as u32).collect();
+    let some = c.moved("counts", id, some, vec![elements.len()])?;
+    let marks = which::marks(c, some, &numbers, true)?;
+    let numbers: Rc<[f32]> = numbers.into();
+    let rows = 0..elements.len() as u32;
+    Ok((marks, rows.map(|row| (numbers.clone(), row)).collect()))
 }
 
 /// The rows that indices choose of which one number each is found by marks: the marks of all places times the rows

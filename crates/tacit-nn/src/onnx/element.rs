@@ -288,6 +288,9 @@ impl Met {
 fn one_item(shape: &[usize], at: usize, values: &[f32]) -> Option<Vec<f32>> {
     let inner = len(&shape[at + 1..]);
     let mut item = Vec::new();
+    if values.is_empty() {
+        return None;
+    }
     for block in values.chunks((shape[at] * inner).max(1)) {
         let (first, others) = block.split_at_checked(inner)?;
         if others.chunks(inner).any(|other| other != first) {

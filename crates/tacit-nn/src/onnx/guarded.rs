@@ -1,12 +1,13 @@
 //! Quotients, logarithms and roots of which a choice takes only those of good arguments, as `where(d > 0, n / d, 0)`:
-//! floats are infinite or NaN where the choice takes the other branch, numbers of a ring are not.
+//! floats are infinite or NaN where the choice takes the other branch, numbers of a ring are not. Whether they are is asked of
+//! the argument: `where(isinf(d ** -0.5), 0, d ** -0.5)`.
 //!
 //! What the choice does not take is computed of 1: `n / where(d > 0, d, 1)`.
 
 use std::collections::{HashMap, HashSet};
 
 use super::makers::Makers;
-use super::proto::data_type::FLOAT;
+use super::proto::data_type::{DOUBLE, FLOAT};
 use super::proto::{GraphProto, NodeProto, TensorProto};
 
 /// The most choices of a file that are looked at.
@@ -50,6 +51,7 @@ struct Guarded {
 
 /// Puts 1 in place of arguments that no choice takes.
 pub(super) fn write(graph: &mut GraphProto) {
+    ask_of_arguments(graph);
     let found = found(graph);
     if found.is_empty() {
         return;
@@ -79,6 +81,47 @@ pub(super) fn write(graph: &mut GraphProto) {
     }
 }
 
+/// Asks whether a divisor is 0 where it is asked whether a quotient is infinite or NaN, and so of powers below 0: no party
+/// holds a number that is not finite.
+fn ask_of_arguments(graph: &mut GraphProto) {
+    let found: Vec<(usize, String)> = {
+        let (makers, computed) = (Makers::of(graph), computed(graph));
+        let asked = graph.node.iter().enumerate();
+        let asked = asked.filter_map(|(at, node)| {
+            let mut of = makers.maker(node.input.first()?)?;
+            // PyTorch asks of doubles, which are infinite where floats are.
+            if is(of, "Cast") && of.attribute.iter().any(|a| a.i == Some(DOUBLE.into())) {
+                of = makers.maker(of.input.first()?)?;
+            }
+            let argument = match (&node.op_type[..], &of.op_type[..], &of.input[..]) {
+                ("IsInf" | "IsNaN", "Div", [_, by]) => by,
+                ("IsInf", "Reciprocal", [by]) => by,
+                ("IsInf", "Pow", [by, exponent]) if makers.float(exponent)? < 0.0 => by,
+                _ => return None,
+            };
+            let is_asked = is(node, &node.op_type) && computed.contains(&argument[..]);
+            is_asked.then(|| (at, argument.clone()))
+        });
+        asked.collect()
+    };
+    if found.is_empty() {
+        return;
+    }
+    let zero = fresh(&names(graph), "0 of what is asked");
+    graph.initializer.push(TensorProto {
+        name: zero.clone(),
+        data_type: FLOAT,
+        float_data: vec![0.0],
+        ..TensorProto::default()
+    });
+    for (at, argument) in found {
+        let node = &mut graph.node[at];
+        node.op_type = "Equal".into();
+        node.attribute.clear();
+        node.input = vec![argument, zero.clone()];
+    }
+}
+
 /// The names of all values of a graph.
 fn names(graph: &GraphProto) -> HashSet<String> {
     let nodes = graph.node.iter();
@@ -103,8 +146,7 @@ fn computed(graph: &GraphProto) -> HashSet<&str> {
     let inputs = graph.input.iter().map(|input| &input.name[..]);
     let mut computed: HashSet<&str> = inputs.filter(|name| !tensors.contains(name)).collect();
     for node in &graph.node {
-        let of_shape = is(node, "Shape") || is(node, "Size");
-        if !of_shape && node.input.iter().any(|name| computed.contains(&name[..])) {
+        if !is_of_shape(node) && node.input.iter().any(|name| computed.contains(&name[..])) {
             computed.extend(node.output.iter().map(String::as_str));
         }
     }
@@ -154,7 +196,12 @@ fn is(node: &NodeProto, op: &str) -> bool {
     node.op_type == op && matches!(&node.domain[..], "" | "ai.onnx")
 }
 
-/// What makes and what reads the values of a graph.
+/// Whether a node reads no number.
+fn is_of_shape(node: &NodeProto) -> bool {
+    is(node, "Shape") || is(node, "Size")
+}
+
+/// What makes and what reads the numbers of a graph's values.
 struct Uses<'a> {
     graph: &'a GraphProto,
     outputs: HashSet<&'a str>,
@@ -168,6 +215,9 @@ impl<'a> Uses<'a> {
         let (mut makers, mut readers) = (HashMap::new(), HashMap::<_, Vec<_>>::new());
         for (at, node) in graph.node.iter().enumerate() {
             makers.extend(node.output.iter().map(|name| (&name[..], at)));
+            if is_of_shape(node) {
+                continue;
+            }
             for (input, name) in node.input.iter().enumerate() {
                 readers.entry(&name[..]).or_default().push((at, input));
             }

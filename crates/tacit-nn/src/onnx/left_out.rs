@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use super::lowest::BEYOND;
 use super::made::{int, ints, node, single, wholes};
-use super::makers::{Makers, attribute, changes};
+use super::makers::{Filled, Makers, attribute, changes};
 use super::mask::LEAST;
 use super::proto::data_type::{BOOL, FLOAT, INT32, INT64};
 use super::proto::{GraphProto, NodeProto};
@@ -58,8 +58,15 @@ impl Choice {
         let [condition, yes, no] = &makers.node(value, "Where")?.input[..] else {
             return None;
         };
-        let low = |value: &str| left.has(makers.float(value));
-        let (other, holds) = match (low(yes), low(no)) {
+        // A number that is everywhere in the shape of the others is as good as one.
+        let everywhere = |value: &str, other: &str| {
+            let filled = Filled::of(makers, value)?;
+            makers.are_same(filled.like, other).then_some(filled.number)
+        };
+        let low = |value: &str, other: &str| {
+            left.has(makers.float(value).or_else(|| everywhere(value, other)))
+        };
+        let (other, holds) = match (low(yes, no), low(no, yes)) {
             (true, false) => (no, true),
             (false, true) => (yes, false),
             _ => return None,

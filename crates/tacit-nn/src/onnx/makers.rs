@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::constant::{Data, Reader};
+use super::proto::data_type::FLOAT;
 use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 
 /// The most copies of copies that are looked through.
@@ -13,6 +14,9 @@ const PAIRS: usize = 64;
 
 /// The largest size of constants that are compared.
 const FEW: i64 = 16;
+
+/// The most elements of constants that are read to see whether they are one number.
+const MANY: i64 = 1 << 20;
 
 /// Operations whose result has the axes of their one computed input, where constants have no more.
 const KEEP_AXES: [&str; 14] = [
@@ -210,6 +214,54 @@ impl<'a> Makers<'a> {
         false
     }
 
+    /// The number that a value is everywhere, whatever its shape, a part of it also.
+    pub(super) fn everywhere(&self, value: &str) -> Option<f32> {
+        let mut at = value;
+        for _ in 0..MOST_COPIES {
+            if let Some(tensor) = self.tensor(at) {
+                let few = tensor
+                    .dims
+                    .iter()
+                    .try_fold(1i64, |n, &size| n.checked_mul(size));
+                few.filter(|&n| n <= MANY)?;
+                let read = Reader { folder: None }.read(tensor).ok()?;
+                let Data::Float(all) = read.data else {
+                    return None;
+                };
+                return all
+                    .first()
+                    .copied()
+                    .filter(|first| all.iter().all(|v| v == first));
+            }
+            let node = self.maker(at)?;
+            match (&node.op_type[..], attribute(node, "value")) {
+                ("ConstantOfShape", None) => return Some(0.0),
+                ("ConstantOfShape", Some(a)) => {
+                    let tensor = a.t.as_ref().filter(|tensor| tensor.data_type == FLOAT)?;
+                    let read = Reader { folder: None }.read(tensor).ok()?;
+                    return read.data.floats().first().copied();
+                }
+                ("Expand", _) => return self.float(node.input.first()?),
+                ("Slice", _) => at = node.input.first()?,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// How many columns a shape of two axes tells, of which the first is a size that is not known.
+    pub(super) fn columns(&self, shape: &str) -> Option<i64> {
+        let [rows, columns] = self.inputs(shape, "Concat")?;
+        let rows = self.maker(rows)?;
+        let whole = |name: &str| attribute(rows, name).and_then(|a| a.i);
+        let is_one = match &rows.op_type[..] {
+            "Unsqueeze" => true,
+            "Shape" => whole("end") == Some(1) && whole("start").unwrap_or(0) == 0,
+            _ => false,
+        };
+        self.whole(columns).filter(|_| is_one)
+    }
+
     /// The constant that a value is.
     pub(super) fn tensor(&self, value: &str) -> Option<&'a TensorProto> {
         self.tensors.get(self.source(value)).copied()
@@ -220,6 +272,27 @@ impl<'a> Makers<'a> {
         let is_single = matches!(tensor.dims[..], [] | [1]);
         let read = is_single.then(|| Reader { folder: None }.read(tensor))?;
         read.ok().map(|constant| constant.data)
+    }
+}
+
+/// A value that is one number everywhere, in the shape of another.
+pub(super) struct Filled<'a> {
+    pub number: f32,
+    pub like: &'a str,
+}
+
+impl<'a> Filled<'a> {
+    pub(super) fn of(makers: &Makers<'a>, value: &str) -> Option<Self> {
+        let node = makers.maker(value)?;
+        let shape = match (&node.op_type[..], &node.input[..]) {
+            ("ConstantOfShape", [shape]) | ("Expand", [_, shape]) => shape,
+            _ => return None,
+        };
+        let number = makers.everywhere(value)?;
+        let sizes = makers.node(shape, "Shape")?;
+        let all = |name, plain| attribute(sizes, name).is_none_or(|a| a.i == Some(plain));
+        let like = sizes.input.first()?;
+        (all("start", 0) && attribute(sizes, "end").is_none()).then_some(Filled { number, like })
     }
 }
 

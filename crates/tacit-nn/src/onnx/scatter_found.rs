@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::constant::Reader;
 use super::made::{AXES_GIVEN, floats, int, node, wholes};
-use super::makers::{Makers, attribute, changes};
+use super::makers::{Filled, Makers, attribute, changes};
 use super::mask::LEAST;
 use super::proto::data_type::{BOOL, FLOAT, INT32, INT64};
 use super::proto::{
@@ -19,8 +18,11 @@ struct Found {
     elements: i32,
     /// Whether updates are added to what is there, as they may be to zeros.
     adds: bool,
-    /// The number that is everywhere else, if it hides scores: it is chosen there, since no product keeps it.
-    hides: Option<f32>,
+    /// The number that is chosen everywhere else: one that hides scores, since no product keeps it, or any where all
+    /// updates are one number.
+    elsewhere: Option<f32>,
+    /// The number that all updates are, where a place may be found twice.
+    once: Option<f32>,
 }
 
 /// Places along the last axis.
@@ -28,34 +30,6 @@ enum Depth {
     Known(i64),
     /// As many as the last axis of this value has.
     Of(String),
-}
-
-/// A value that is one number everywhere, in the shape of another.
-struct Filled<'a> {
-    number: f32,
-    like: &'a str,
-}
-
-impl<'a> Filled<'a> {
-    fn of(makers: &Makers<'a>, value: &str) -> Option<Self> {
-        let node = makers.maker(value)?;
-        let (number, shape) = match (&node.op_type[..], &node.input[..]) {
-            ("ConstantOfShape", [shape]) => match attribute(node, "value") {
-                None => (0.0, shape),
-                Some(a) => {
-                    let tensor = a.t.as_ref().filter(|tensor| tensor.data_type == FLOAT)?;
-                    let read = Reader { folder: None }.read(tensor).ok()?;
-                    (read.data.floats().first().copied()?, shape)
-                }
-            },
-            ("Expand", [number, shape]) => (makers.float(number)?, shape),
-            _ => return None,
-        };
-        let sizes = makers.node(shape, "Shape")?;
-        let all = |name, plain| attribute(sizes, name).is_none_or(|a| a.i == Some(plain));
-        let like = sizes.input.first()?;
-        (all("start", 0) && attribute(sizes, "end").is_none()).then_some(Filled { number, like })
-    }
 }
 
 /// Writes them, in a file of such an operator set.
@@ -138,9 +112,13 @@ impl Written {
         let each = self.add("Mul", &[&hot, &updates], "products", &[]);
         let mut sum = self.add("ReduceSum", &[&each, &before], "sum", &plain);
         let mut kept = self.add("Cast", &[data], "data", &to_kind);
-        if let Some(hides) = found.hides {
+        if let Some(elsewhere) = found.elsewhere {
             let far = self.name("far");
-            constants.push(floats(&far, vec![hides]));
+            constants.push(floats(&far, vec![elsewhere]));
+            if let Some(update) = found.once {
+                sum = self.name("update");
+                constants.push(floats(&sum, vec![update]));
+            }
             let taken = self.add("ReduceSum", &[&hot, &before], "places", &plain);
             let taken = self.add("Cast", &[&taken], "taken", &[("to", i64::from(BOOL))]);
             self.add("Where", &[&taken, &sum, &far], "result", &[]);
@@ -201,13 +179,16 @@ fn of(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, node: &NodeProto
         _ => return None,
     };
     let filled = Filled::of(makers, data);
-    let hides = filled.as_ref().map(|filled| filled.number);
-    let hides = hides.filter(|&number| number <= LEAST && !adds);
+    if let Some(found) = of_tokens(makers, types, node, adds) {
+        return Some(found);
+    }
+    let elsewhere = filled.as_ref().map(|filled| filled.number);
+    let elsewhere = elsewhere.filter(|&number| number <= LEAST && !adds);
     let undeclared = !types.contains_key(&data[..]) || !types.contains_key(&index[..]);
     if let (Some(filled), true) = (&filled, undeclared) {
-        return of_filled(makers, node, filled).map(|found| Found {
+        return of_filled(makers, types, node, filled).map(|found| Found {
             adds: adds || found.adds,
-            hides,
+            elsewhere,
             ..found
         });
     }
@@ -252,13 +233,19 @@ fn of(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, node: &NodeProto
         depth: Depth::Known(size.dim_value.filter(|depth| *depth > 0)?),
         elements,
         adds: adds || is_empty(makers, data),
-        hides,
+        elsewhere,
+        once: None,
     })
 }
 
 /// A scatter into one number everywhere, in the shape of the value of which the places are found: nothing else tells
 /// its shape.
-fn of_filled(makers: &Makers, node: &NodeProto, filled: &Filled) -> Option<Found> {
+fn of_filled(
+    makers: &Makers,
+    types: &HashMap<&str, &TensorTypeProto>,
+    node: &NodeProto,
+    filled: &Filled,
+) -> Option<Found> {
     let finder = makers.maker(node.input.get(1)?)?;
     let along = |node: &NodeProto, plain| attribute(node, "axis").map_or(Some(plain), |a| a.i);
     let keeps = |a: &AttributeProto| a.i == Some(1);
@@ -271,13 +258,73 @@ fn of_filled(makers: &Makers, node: &NodeProto, filled: &Filled) -> Option<Found
     };
     let same = makers.are_same(finder.input.first()?, filled.like)
         && makers.are_same(node.input.get(1)?, found);
-    let is_last = |axis| axis == -1 || axis == 1 && makers.is_matrix(filled.like);
+    let is_matrix = || match axes(types, filled.like) {
+        Some(axes) => axes == 2,
+        None => makers.is_matrix(filled.like),
+    };
+    let is_last = |axis| axis == -1 || axis == 1 && is_matrix();
     (same && is_last(axis) && is_last(along(node, 0)?)).then(|| Found {
         depth: Depth::Of(filled.like.to_string()),
         elements: FLOAT,
         adds: filled.number == 0.0,
-        hides: None,
+        elsewhere: None,
+        once: None,
     })
+}
+
+/// A scatter at the tokens of an input, as bags of words are made: into rows that are one number everywhere. A token may
+/// come twice, so that updates are added, or all are one number.
+fn of_tokens(
+    makers: &Makers,
+    types: &HashMap<&str, &TensorTypeProto>,
+    node: &NodeProto,
+    adds: bool,
+) -> Option<Found> {
+    let [data, index, updates] = &node.input[..] else {
+        return None;
+    };
+    let last = attribute(node, "axis").and_then(|a| a.i);
+    if !matches!(last, Some(1 | -1)) || !are_tokens(makers, types, index) {
+        return None;
+    }
+    let number = makers.everywhere(data)?;
+    let depth = match makers.tensor(data).map(|tensor| &tensor.dims[..]) {
+        Some(&[_, depth]) => depth,
+        Some(_) => return None,
+        None => makers.columns(makers.maker(data)?.input.last()?)?,
+    };
+    let once = match adds {
+        true => None,
+        false => Some(makers.everywhere(updates)?),
+    };
+    Some(Found {
+        depth: (depth > 0).then_some(Depth::Known(depth))?,
+        elements: FLOAT,
+        adds: true,
+        elsewhere: once.map(|_| number),
+        once,
+    })
+}
+
+/// Whether a value is some of an input's columns of whole numbers.
+fn are_tokens(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, value: &str) -> bool {
+    let mut at = value;
+    while let Some(node) = makers.maker(at) {
+        // Before an operation's inputs stands no other that reads its output.
+        match (&node.op_type[..], node.input.first()) {
+            ("Slice", Some(from)) if from != at => at = from,
+            _ => return false,
+        }
+    }
+    let whole = types.get(at).map(|of| of.elem_type);
+    matches!(whole, Some(INT32 | INT64))
+        && axes(types, at) == Some(2)
+        && makers.tensor(at).is_none()
+}
+
+/// How many axes a value is declared to have.
+fn axes(types: &HashMap<&str, &TensorTypeProto>, value: &str) -> Option<usize> {
+    Some(types.get(value)?.shape.as_ref()?.dim.len())
 }
 
 /// Whether a value is zeros, as far as its node tells.

@@ -1,6 +1,6 @@
 //! Gather and Slice: elements at constant places of an axis, the same for constants and for items.
 
-use super::call::{Call, Fault, bad};
+use super::call::{Call, Fault, bad, unsupported};
 use super::constant::{BATCH, bounded_len};
 use super::fold::select;
 use super::shape::Axes;
@@ -85,6 +85,15 @@ fn slice(call: &Call, shape: &[usize], axes: Axes) -> Result<(Vec<usize>, Vec<u3
             continue;
         }
         let along = axes.resolve(call, given[i], shape.len())?;
+        if [starts[i], ends[i]].contains(&BATCH) {
+            // Of a constant one item stands for all.
+            if shape[along] == 1 && is_all([starts[i], ends[i], steps[i]]) {
+                continue;
+            }
+            return unsupported(
+                "it takes as many of an axis as the batch has items, which is free",
+            );
+        }
         positions[along] = range(starts[i], ends[i], steps[i], shape[along] as i64)?
             .map(Some)
             .collect();

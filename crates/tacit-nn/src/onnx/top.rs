@@ -57,6 +57,7 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
     };
     let found = vec![of.rows, k];
     let values = c.node("values", Op::MatMul(matrices), &[chosen, of.x], found)?;
+    c.builder.chosen_from.insert(values, of.x);
     let places: Vec<f32> = (0..size).map(|i| i as f32).collect();
     let places = c.linear(
         "places",

@@ -4,7 +4,7 @@ use super::Holds::{Float, Int, Text};
 use super::{ELEMENTS, MANY, NOW, Operation, from, op};
 
 const POSITIVE: &str = "of positive values";
-const FINITE: &str = "of inputs and what is finite by the way it is made of them, none of which is";
+const FINITE: &str = "of inputs and what is finite by the way it is made of them, none of which is; of quotients and powers below 0, where what is divided by is 0";
 const TRUTHS: &str = "of results of comparisons";
 const SIGNS: &str =
     "of values with values or with constants; 0 or 1, exactly so of what is told apart by rounding";
@@ -77,7 +77,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "IsNaN",
             1,
             &[],
-            "of inputs and what is finite by the way it is made of them, none of which is; of a softmax's shares, where nothing is left of a line",
+            "of inputs and what is finite by the way it is made of them, none of which is; of quotients, where the divisor is 0; of a softmax's shares, where nothing is left of a line",
         ),
     ),
     op("Less", 2, &[], SIGNS),
@@ -116,7 +116,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "Shrink",
             1,
             &[("bias", Float, 9, NOW), ("lambd", Float, 9, NOW)],
-            "",
+            "a lambd from 0 on",
         ),
     ),
     from(9, op("Sign", 1, &[], "")),

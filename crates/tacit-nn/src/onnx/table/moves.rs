@@ -83,7 +83,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "GatherND",
             2,
             &[("batch_dims", Int, 12, NOW)],
-            "constant indices; or of constant rows by computed ones; or of every item a row by a place that is found in it or that an input of whole numbers gives",
+            "constant indices; or of constant rows by computed ones; or of every item a row by a place that is found or counted in it, or that an input of whole numbers gives",
         ),
     ),
     from(9, op("NonZero", 1, &[], FOLDED)),
@@ -140,7 +140,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "ScatterElements",
             3,
             &[("axis", Int, 11, NOW), ("reduction", Text, 16, NOW)],
-            "constant indices, each once unless they add; or, along the last axis and where the file declares shapes, places that TopK or ArgMax found",
+            "constant indices, each once unless they add; or, along the last axis and where the file declares shapes, places that TopK or ArgMax found; or tokens of an input, into rows that are one number everywhere",
         ),
     ),
     from(

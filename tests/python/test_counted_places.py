@@ -1,0 +1,200 @@
+"""Places by tokens and counts, masks that fill a tensor, and guards, as torch exports them."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tacit
+
+RNG = np.random.default_rng(0)
+F32, I64 = np.float32, np.int64
+TYPES = {"f": TensorProto.FLOAT, "i": TensorProto.INT64}
+TABLE = RNG.standard_normal((20, 3)).astype(F32)
+LOWEST = F32(-np.inf)
+
+
+def node(kind, *names, **attributes):
+    *inputs, output = names
+    return helper.make_node(kind, inputs, [output], **attributes)
+
+
+def filled(number, shape, output):
+    value = numpy_helper.from_array(np.array([number], F32))
+    return node("ConstantOfShape", shape, output, value=value)
+
+
+def saved(path, nodes, inputs, tensors, items="N"):
+    ends = [
+        helper.make_tensor_value_info(name, TYPES[x.dtype.kind], [items, *x.shape[1:]])
+        for name, x in inputs.items()
+    ]
+    named = [numpy_helper.from_array(np.asarray(v), name) for name, v in tensors.items()]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "test", ends, [output], named)
+    imports = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+
+
+def check(folder, nodes, inputs, protocol="clear", *, samples=None, atol=2e-3, **tensors):
+    path = folder / "m.onnx"
+    saved(path, nodes, inputs, tensors)
+    right = onnxruntime.InferenceSession(str(path)).run(None, inputs)[0]
+    given = inputs if len(inputs) > 1 else next(iter(inputs.values()))
+    model = tacit.compile(path, samples=samples)
+    found = tacit.local(protocol=protocol).predict(model, given).output
+    np.testing.assert_allclose(found.reshape(right.shape), right, atol=atol, rtol=2e-3)
+
+
+def bag(reduction, ids="x"):
+    """Rows of zeros, as many as items, with `update` at the tokens of each."""
+    shape = [node("Shape", "x", "n", start=0, end=1), node("Concat", "n", "words", "s", axis=0)]
+    ones = [node("Shape", ids, "t"), filled(1.5, "t", "ones")]
+    scatter = node("ScatterElements", "zeros", ids, "ones", "b", axis=1, reduction=reduction)
+    return [*shape, filled(0, "s", "zeros"), *ones, scatter, node("MatMul", "b", "table", "y")]
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon"])
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_bags_of_words(tmp_path, reduction, protocol):
+    """A token that comes twice is one mark, or is counted twice."""
+    x = RNG.integers(0, 20, (12, 6))
+    x[0] = 7
+    check(tmp_path, bag(reduction), {"x": x}, protocol, table=TABLE, words=I64([20]))
+
+
+def test_a_bag_of_one_column(tmp_path):
+    column = node("Slice", "x", "one", "two", "one", "ids")
+    constants = {"one": I64([1]), "two": I64([2]), "words": I64([20])}
+    x = RNG.integers(0, 20, (12, 6))
+    check(tmp_path, [column, *bag("none", "ids")], {"x": x}, table=TABLE, **constants)
+
+
+def last(counted):
+    """The row before the place that a count gives, of every item."""
+    return [
+        *counted,
+        node("Sub", "count", "one", "place"),
+        node("Gather", "table", "x", "rows"),
+        node("Shape", "x", "n", start=0, end=1),
+        node("Squeeze", "n", "items"),
+        node("Range", "zero", "items", "one", "each"),
+        node("Unsqueeze", "each", "last", "first"),
+        node("Unsqueeze", "place", "last", "second"),
+        node("Concat", "first", "second", "at", axis=-1),
+        node("GatherND", "rows", "at", "y"),
+    ]
+
+
+NUMBERS = {"zero": I64(0), "one": I64(1), "last": I64([-1]), "axis": I64([1]), "table": TABLE}
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon"])
+def test_the_last_step_by_what_is_no_padding(tmp_path, protocol):
+    """Of an item of paddings alone the place before the first is the last."""
+    x = RNG.integers(1, 20, (12, 8)) * (np.arange(8) < RNG.integers(0, 9, (12, 1)))
+    counted = [
+        node("Equal", "x", "zero", "padding"),
+        node("Not", "padding", "words"),
+        node("Cast", "words", "marks", to=TensorProto.INT64),
+        node("ReduceSum", "marks", "axis", "count", keepdims=0),
+    ]
+    check(tmp_path, last(counted), {"x": x}, protocol, **NUMBERS)
+
+
+def test_the_last_step_by_the_sum_of_a_mask(tmp_path):
+    """The sum of an input counts marks if its numbers are 0 and 1, which its owner is asked for."""
+    x = RNG.integers(0, 20, (12, 8))
+    mask = (np.arange(8) < RNG.integers(1, 9, (12, 1))).astype(I64)
+    counted = [node("ReduceSum", "mask", "axis", "count", keepdims=0)]
+    check(tmp_path, last(counted), {"x": x, "mask": mask}, **NUMBERS)
+    model = tacit.compile(tmp_path / "m.onnx")
+    with pytest.raises(tacit.InputError, match="0"):
+        tacit.local(protocol="clear").predict(model, {"x": x, "mask": mask + 1})
+
+
+@pytest.mark.parametrize("form", ["ConstantOfShape", "Expand"])
+@pytest.mark.parametrize("kind", ["ReduceMax", "ReduceMin"])
+def test_masks_that_fill_a_tensor(tmp_path, kind, form):
+    """`where(mask, h, full_like(h, -inf)).amax(1)`."""
+    far = LOWEST if kind == "ReduceMax" else -LOWEST
+    full = {
+        "ConstantOfShape": filled(far, "s", "full"),
+        "Expand": node("Expand", "far", "s", "full"),
+    }[form]
+    nodes = [
+        node("Greater", "x", "limit", "mask"),
+        node("Shape", "x", "s"),
+        full,
+        node("Where", "mask", "x", "full", "w"),
+        node(kind, "w", "y", axes=[1], keepdims=0),
+    ]
+    x = RNG.standard_normal((12, 7, 3)).astype(F32)
+    check(tmp_path, nodes, {"x": x}, limit=F32(-2), far=far)
+
+
+def test_places_in_their_order(tmp_path):
+    """The largest of a row as they stand in it: places of places."""
+    nodes = [
+        helper.make_node("TopK", ["x", "k"], ["v", "p"]),
+        helper.make_node("TopK", ["p", "k"], ["sorted", "q"], largest=0),
+        node("GatherElements", "x", "sorted", "y", axis=1),
+    ]
+    x = RNG.standard_normal((20, 9)).astype(F32)
+    check(tmp_path, nodes, {"x": x}, k=I64([3]))
+
+
+@pytest.mark.parametrize("form", ["where", "double"])
+def test_degrees_that_are_zero(tmp_path, form):
+    """`where(isinf(d ** -0.5), 0, d ** -0.5)` of degrees, some of which are 0."""
+    doubles = node("Cast", "p", "asked", to=TensorProto.DOUBLE)
+    nodes = [
+        node("ReduceSum", "x", "last", "d", keepdims=0),
+        node("Pow", "d", "half", "p"),
+        doubles if form == "double" else node("Identity", "p", "asked"),
+        node("IsInf", "asked", "far"),
+        node("Shape", "p", "s"),
+        filled(0, "s", "zeros"),
+        node("Where", "far", "zeros", "p", "y"),
+    ]
+    x = (RNG.random((40, 5, 5)) > 0.6) * (RNG.random((40, 5, 1)) > 0.2)
+    x = x.astype(F32)
+    assert (x.sum(-1) == 0).any()
+    check(tmp_path, nodes, {"x": x}, samples=x, atol=1e-2, last=I64([-1]), half=F32(-0.5))
+
+
+def test_shares_of_nothing(tmp_path):
+    """`where(isnan(a / a.sum(-1)), 0, ...)`."""
+    nodes = [
+        node("ReduceSum", "x", "last", "d", keepdims=1),
+        node("Div", "x", "d", "q"),
+        node("IsNaN", "q", "no"),
+        node("Where", "no", "zero", "q", "y"),
+    ]
+    x = (RNG.random((40, 5, 5)) > 0.6) * (RNG.random((40, 5, 1)) > 0.2)
+    x = x.astype(F32)
+    check(tmp_path, nodes, {"x": x}, samples=x, last=I64([-1]), zero=F32(0))
+
+
+def test_a_slice_up_to_the_batch(tmp_path):
+    """Of a constant of one item for all nothing was left, and the model ended in a panic."""
+    shape = [node("Shape", "x", "n", start=0, end=1), node("Concat", "n", "six", "s", axis=0)]
+    ends = [node("Shape", "x", "ends"), node("Slice", "ones", "begin", "ends", "some")]
+    nodes = [*shape, filled(2, "s", "ones"), *ends, node("Mul", "some", "x", "y")]
+    x = RNG.standard_normal((5, 6)).astype(F32)
+    check(tmp_path, nodes, {"x": x}, six=I64([6]), begin=I64([0, 0]))
+
+
+def test_as_many_of_a_table_as_items_are_refused(tmp_path):
+    nodes = [
+        node("Shape", "x", "n", start=0, end=1),
+        node("Slice", "table", "begin", "n", "some"),
+        node("ReduceSum", "some", "axis", "sum", keepdims=0),
+        node("Add", "x", "sum", "y"),
+    ]
+    x = np.ones((5, 3), F32)
+    constants = {"table": TABLE, "begin": I64([0]), "axis": I64([0])}
+    saved(tmp_path / "m.onnx", nodes, {"x": x}, constants)
+    with pytest.raises(tacit.CompileError, match="as the batch has items"):
+        tacit.compile(tmp_path / "m.onnx")
