@@ -134,12 +134,15 @@ ENDS = {
 
 
 NEWER = {
-    "CategoryMapper", "CausalConvWithState", "CumProd", "DeformConv", "LinearAttention",
-    "OptionalGetElement", "RoiAlign", "SimplifiedLayerNormalization", "SwiGLU",
+    "CategoryMapper", "CausalConvWithState", "ConcatFromSequence", "CumProd", "DeformConv",
+    "LinearAttention", "OptionalGetElement", "RoiAlign", "SequenceAt", "SequenceConstruct",
+    "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+    "SimplifiedLayerNormalization", "SplitToSequence", "SwiGLU",
 }  # fmt: skip
 """Supported, and newer than the operator sets of which onnxruntime runs all that is generated, or
-of regions, offsets and sequences: ONNX's own tests hold them, and that which is onnxruntime's own
-`tests/python/test_runtime_forms.py`. One takes nothing but texts: `tests/python/test_texts.py`."""
+of regions, offsets and sequences: ONNX's own tests hold them, that which is onnxruntime's own
+`tests/python/test_runtime_forms.py`, and sequences `tests/python/test_sequences.py`. One takes
+nothing but texts: `tests/python/test_texts.py`."""
 
 
 APART = {

@@ -85,6 +85,8 @@ pub(super) struct Builder {
     pub marks: HashSet<ValueId>,
     /// The elements of all constants so far.
     pub constants: usize,
+    /// The tensors of all sequences so far.
+    pub sequenced: usize,
     /// The nodes that were read so far, each turn of a loop counted.
     pub visited: usize,
     /// The item shape of every value.

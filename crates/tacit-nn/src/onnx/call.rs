@@ -57,6 +57,8 @@ pub(super) enum Value {
         shape: Vec<usize>,
         batch: Option<usize>,
     },
+    /// Several tensors, one after the other.
+    Sequence(Vec<Value>),
     /// The output of a node that is not supported. Its own refusal is reported, so nodes that read it are not.
     Unknown,
     /// An output that its node does not have, and why.
@@ -88,7 +90,7 @@ impl Value {
             | Value::Secret { shape, .. }
             | Value::Clear { shape, .. }
             | Value::Texts { shape, .. } => *shape = new,
-            Value::Unknown | Value::Refused(_) => {}
+            Value::Sequence(_) | Value::Unknown | Value::Refused(_) => {}
         }
         value
     }

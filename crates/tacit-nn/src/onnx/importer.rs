@@ -17,7 +17,7 @@ use super::table::{Opsets, is_standard, operation};
 use super::tail::last_nodes;
 use super::typed::Types;
 use super::weighed::weights;
-use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, texts, unusable};
+use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, sequence, texts, unusable};
 use crate::graph::{Graph, Input, InputKind, Texts};
 
 /// The most elements that all constants together may have.
@@ -336,6 +336,7 @@ impl<'a> Importer<'a> {
                 Err(Stop::Node(fault)) => Err(fault),
                 Ok(values) => Ok(values),
             },
+            Some(Ok(())) if sequence::is_one(&call) => sequence::lower(&call, builder),
             Some(Ok(())) if texts::are_read(&call) => texts::lower(&call, &self.reader, builder),
             Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
                 Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
@@ -401,6 +402,7 @@ fn constant_len(value: &Value) -> usize {
     match value {
         Value::Constant(constant) => constant.data.len(),
         Value::Texts { each, .. } => each.len(),
+        Value::Sequence(all) => all.iter().map(constant_len).sum(),
         _ => 0,
     }
 }

@@ -70,6 +70,7 @@ mod sampled;
 mod scatter;
 mod scatter_found;
 mod selection;
+mod sequence;
 mod shape;
 mod sorted;
 mod steps;

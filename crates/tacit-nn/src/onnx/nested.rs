@@ -12,7 +12,7 @@ use super::importer::{self, Importer};
 use super::kind::DataType;
 use super::proto::{GraphProto, NodeProto};
 use super::{ImportError, UnsupportedNode};
-use turns::{stacked, taken};
+pub(super) use turns::{stacked, taken};
 
 /// The most turns of a loop.
 const MAX_TURNS: usize = 1024;

@@ -108,6 +108,9 @@ pub(super) fn end(
             Err(Fault::Bad(why) | Fault::Unsupported(why)) => fail(why),
         },
         Some(Value::Texts { .. }) => fail("it is texts, which no party computes on".into()),
+        Some(Value::Sequence(_)) => fail(
+            "it is a sequence of tensors: stack them, or make each an output of its own".into(),
+        ),
         _ => fail("no node computes it".into()),
     }
 }

@@ -27,14 +27,7 @@ pub(super) fn selected(call: &Call, builder: &mut Builder) -> Result<Value, Faul
 
 /// The parts of Split: as many as the node names outputs, equal unless their sizes are given.
 pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
-    let given = call.int("axis", 0);
-    let (shape, along) = match call.required(0)? {
-        Value::Constant(from) => (&from.shape[..], axis(given, from.shape.len())?),
-        _ => {
-            let (_, shape, batch) = call.secret_at(0)?;
-            (shape, call.item_axis(given, shape.len(), batch)?)
-        }
-    };
+    let (shape, along) = split_along(call)?;
     let (size, parts) = (shape[along], call.node.output.len());
     let sizes = match call.list(1, "split", 13)? {
         Some(given) => shape::sizes_of(given)?,
@@ -51,8 +44,37 @@ pub(super) fn split(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
                 .collect()
         }
     };
+    if sizes.len() != parts {
+        return bad(format!(
+            "it has {parts} parts, and sizes of {}",
+            sizes.len()
+        ));
+    }
+    parted(call, builder, (shape, along), sizes)
+}
+
+/// The shape of what is split, and along which of its axes.
+pub(super) fn split_along<'a>(call: &Call<'a>) -> Result<(&'a [usize], usize), Fault> {
+    let given = call.int("axis", 0);
+    match call.required(0)? {
+        Value::Constant(from) => Ok((&from.shape[..], axis(given, from.shape.len())?)),
+        _ => {
+            let (_, shape, batch) = call.secret_at(0)?;
+            Ok((shape, call.item_axis(given, shape.len(), batch)?))
+        }
+    }
+}
+
+/// The parts of the first input, which are of these sizes along an axis.
+pub(super) fn parted(
+    call: &Call,
+    builder: &mut Builder,
+    (shape, along): (&[usize], usize),
+    sizes: Vec<usize>,
+) -> Result<Vec<Value>, Fault> {
+    let (parts, size) = (sizes.len(), shape[along]);
     let sum = sizes.iter().try_fold(0usize, |sum, &s| sum.checked_add(s));
-    if sizes.len() != parts || sum != Some(size) {
+    if sum != Some(size) {
         return bad(format!(
             "its {parts} parts of the sizes {sizes:?} are not an axis of {size}"
         ));

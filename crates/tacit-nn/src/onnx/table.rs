@@ -10,6 +10,7 @@ mod page;
 mod quantised;
 mod reductions;
 mod runtime;
+mod sequences;
 mod tables;
 mod written;
 
@@ -107,7 +108,7 @@ const ATTENTION: &[Attribute] = &[
 const MASKS: &str = "as Sigmoid; a constant added before it, and read by nothing else, masks: where it is -10000 or less, shares are 0 and in no sum, and every party knows the places; of a row that it hides whole shares are 0 or those of its scores, where float32 may give all the same";
 
 /// All that are supported, each group by name.
-const GROUPS: [&[Operation]; 8] = [
+const GROUPS: [&[Operation]; 9] = [
     LAYERS,
     elements::OPERATIONS,
     maps::OPERATIONS,
@@ -115,6 +116,7 @@ const GROUPS: [&[Operation]; 8] = [
     nested::OPERATIONS,
     quantised::OPERATIONS,
     reductions::OPERATIONS,
+    sequences::OPERATIONS,
     written::OPERATIONS,
 ];
 

@@ -156,7 +156,7 @@ fn elements(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let rank = |value: &Value| match value {
         Value::Constant(constant) => constant.shape.len(),
         Value::Secret { shape, .. } | Value::Clear { shape, .. } => shape.len(),
-        Value::Texts { .. } | Value::Unknown | Value::Refused(_) => 0,
+        Value::Texts { .. } | Value::Sequence(_) | Value::Unknown | Value::Refused(_) => 0,
     };
     let mut most = call
         .inputs

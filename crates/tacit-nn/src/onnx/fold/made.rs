@@ -26,7 +26,7 @@ fn sizes(call: &Call, items: i64) -> Result<Vec<i64>, Fault> {
             Some(batch) => with_batch(shape, *batch),
             None => shape.iter().map(|&d| d as i64).collect(),
         }),
-        Value::Unknown | Value::Refused(_) => bad("its input is unknown"),
+        Value::Sequence(_) | Value::Unknown | Value::Refused(_) => bad("its input has no shape"),
     }
 }
 

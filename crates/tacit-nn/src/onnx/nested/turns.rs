@@ -44,7 +44,7 @@ pub(super) fn count(call: &Call, first: usize, axes: &[i64]) -> Result<usize, Fa
 }
 
 /// What stands at a place of an axis of input `i`, without that axis.
-pub(super) fn taken(
+pub(in crate::onnx) fn taken(
     call: &Call,
     builder: &mut Builder,
     i: usize,
@@ -72,7 +72,7 @@ pub(super) fn taken(
 }
 
 /// The values of all turns along a new axis.
-pub(super) fn stacked(
+pub(in crate::onnx) fn stacked(
     call: &Call,
     builder: &mut Builder,
     all: &[Value],
