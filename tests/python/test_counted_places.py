@@ -164,17 +164,36 @@ def test_degrees_that_are_zero(tmp_path, form):
     check(tmp_path, nodes, {"x": x}, samples=x, atol=1e-2, last=I64([-1]), half=F32(-0.5))
 
 
-def test_shares_of_nothing(tmp_path):
-    """`where(isnan(a / a.sum(-1)), 0, ...)`."""
+@pytest.mark.parametrize("form", ["is NaN", "is no number"])
+@pytest.mark.parametrize("divided", ["x", "d"])
+def test_shares_of_nothing(tmp_path, divided, form):
+    """`where(isnan(a / a.sum(-1)), 0, ...)`, and by `q == q`; of 0 / 0 there is no number."""
+    asked = {
+        "is NaN": [node("IsNaN", "q", "no"), node("Where", "no", "zero", "q", "y")],
+        "is no number": [node("Equal", "q", "q", "same"), node("Where", "same", "q", "zero", "y")],
+    }
     nodes = [
         node("ReduceSum", "x", "last", "d", keepdims=1),
-        node("Div", "x", "d", "q"),
-        node("IsNaN", "q", "no"),
-        node("Where", "no", "zero", "q", "y"),
+        node("Div", divided, "d", "q"),
+        *asked[form],
     ]
     x = (RNG.random((40, 5, 5)) > 0.6) * (RNG.random((40, 5, 1)) > 0.2)
     x = x.astype(F32)
     check(tmp_path, nodes, {"x": x}, samples=x, last=I64([-1]), zero=F32(0))
+
+
+def test_whether_a_quotient_is_a_number_is_no_answer(tmp_path):
+    """Of 1 / 0 no answer is NaN, though a choice may be told so."""
+    nodes = [
+        node("Div", "one", "x", "q"),
+        node("IsNaN", "q", "no"),
+        node("Cast", "no", "y", to=TensorProto.FLOAT),
+    ]
+    saved(
+        tmp_path / "m.onnx", nodes, {"x": np.ones((2, 3), F32)}, {"one": F32(1), "axis": I64([1])}
+    )
+    with pytest.raises(tacit.CompileError, match="every number that a party has is finite"):
+        tacit.compile(tmp_path / "m.onnx")
 
 
 def test_a_slice_up_to_the_batch(tmp_path):

@@ -40,7 +40,7 @@ pub(super) fn activation(call: &Call, builder: &mut Builder) -> Result<Value, Fa
             c.each("product", Op::Mul, &[x, weight])
         }
         "Shrink" if number("lambd", 0.5) < 0.0 => {
-            return unsupported("its lambd is negative, so that both of its branches hold at once");
+            unsupported("its lambd is negative, so that both of its branches hold at once")
         }
         "Shrink" => shrink(c, x, number("lambd", 0.5), number("bias", 0.0)),
         "Softplus" => softplus(c, x),

@@ -6,8 +6,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::made::int;
 use super::makers::Makers;
-use super::proto::data_type::{DOUBLE, FLOAT};
+use super::proto::data_type::{BOOL, DOUBLE, FLOAT};
 use super::proto::{GraphProto, NodeProto, TensorProto};
 
 /// The most choices of a file that are looked at.
@@ -81,11 +82,11 @@ pub(super) fn write(graph: &mut GraphProto) {
     }
 }
 
-/// Asks whether a divisor is 0 where it is asked whether a quotient is infinite or NaN, and so of powers below 0: no party
-/// holds a number that is not finite.
+/// Asks whether a divisor is 0 where a choice asks whether a quotient is infinite or NaN, and so of powers below 0, and
+/// whether it is not where a quotient is compared with itself: no party holds a number that is not finite.
 fn ask_of_arguments(graph: &mut GraphProto) {
-    let found: Vec<(usize, String)> = {
-        let (makers, computed) = (Makers::of(graph), computed(graph));
+    let found: Vec<(usize, bool, String)> = {
+        let (makers, uses, computed) = (Makers::of(graph), Uses::of(graph), computed(graph));
         let asked = graph.node.iter().enumerate();
         let asked = asked.filter_map(|(at, node)| {
             let mut of = makers.maker(node.input.first()?)?;
@@ -93,14 +94,15 @@ fn ask_of_arguments(graph: &mut GraphProto) {
             if is(of, "Cast") && of.attribute.iter().any(|a| a.i == Some(DOUBLE.into())) {
                 of = makers.maker(of.input.first()?)?;
             }
-            let argument = match (&node.op_type[..], &of.op_type[..], &of.input[..]) {
-                ("IsInf" | "IsNaN", "Div", [_, by]) => by,
-                ("IsInf", "Reciprocal", [by]) => by,
-                ("IsInf", "Pow", [by, exponent]) if makers.float(exponent)? < 0.0 => by,
+            let (is_zero, argument) = match (&node.op_type[..], &of.op_type[..], &of.input[..]) {
+                ("IsInf" | "IsNaN", "Div", [_, by]) => (true, by),
+                ("IsInf", "Reciprocal", [by]) => (true, by),
+                ("IsInf", "Pow", [by, exponent]) if makers.float(exponent)? < 0.0 => (true, by),
+                ("Equal", "Div", [_, by]) if node.input.get(1) == node.input.first() => (false, by),
                 _ => return None,
             };
             let is_asked = is(node, &node.op_type) && computed.contains(&argument[..]);
-            is_asked.then(|| (at, argument.clone()))
+            (is_asked && uses.chooses(node)).then(|| (at, is_zero, argument.clone()))
         });
         asked.collect()
     };
@@ -114,11 +116,27 @@ fn ask_of_arguments(graph: &mut GraphProto) {
         float_data: vec![0.0],
         ..TensorProto::default()
     });
-    for (at, argument) in found {
+    for (at, is_zero, argument) in found {
         let node = &mut graph.node[at];
-        node.op_type = "Equal".into();
-        node.attribute.clear();
-        node.input = vec![argument, zero.clone()];
+        let kept = NodeProto {
+            name: node.name.clone(),
+            output: node.output.clone(),
+            ..NodeProto::default()
+        };
+        *node = match is_zero {
+            true => NodeProto {
+                op_type: "Equal".into(),
+                input: vec![argument, zero.clone()],
+                ..kept
+            },
+            // A number other than 0 is a truth.
+            false => NodeProto {
+                op_type: "Cast".into(),
+                input: vec![argument],
+                attribute: vec![int("to", BOOL.into())],
+                ..kept
+            },
+        };
     }
 }
 
@@ -228,6 +246,21 @@ impl<'a> Uses<'a> {
             makers,
             readers,
         }
+    }
+
+    /// Whether a node's output is read by choices, which it is a condition of, or a part of one, and by nothing else.
+    fn chooses(&self, node: &NodeProto) -> bool {
+        let is_condition = |&(at, input): &(usize, usize)| {
+            let reader = &self.graph.node[at];
+            is(reader, "Where") && input == 0
+                || ["And", "Not", "Or"].iter().any(|op| is(reader, op))
+                || is(reader, "Cast") && reader.attribute.iter().any(|a| a.i == Some(BOOL.into()))
+        };
+        node.output.iter().all(|name| {
+            let readers = self.readers.get(&name[..]);
+            !self.outputs.contains(&name[..])
+                && readers.is_some_and(|all| all.iter().all(is_condition))
+        })
     }
 
     /// The nodes that only this branch of a choice sees, element by element.

@@ -13,9 +13,9 @@ const MOST: usize = 1 << 20;
 
 /// Whether a node makes or reads a sequence.
 pub(super) fn is_one(call: &Call) -> bool {
-    let reads = |value: &&Value| matches!(value, Value::Sequence(_));
+    let reads = |value: &Value| matches!(value, Value::Sequence(_));
     let kind = &call.node.op_type[..];
-    call.inputs.iter().flatten().any(|value| reads(&value))
+    call.inputs.iter().flatten().any(|value| reads(value))
         || matches!(
             kind,
             "SequenceConstruct" | "SequenceEmpty" | "SplitToSequence"
