@@ -33,7 +33,7 @@ def array(what: str, x: Any) -> np.ndarray[Any, Any]:
 
     `what` names it in errors, which show no value.
     """
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(cast("Any", x)):
         raise InputError(
             f"{what} has elements that are masked; fill them with numbers, or leave them out"
         )
