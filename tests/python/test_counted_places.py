@@ -71,6 +71,18 @@ def test_a_bag_of_one_column(tmp_path):
     check(tmp_path, [column, *bag("none", "ids")], {"x": x}, table=TABLE, **constants)
 
 
+def test_columns_of_each_other_are_refused(tmp_path):
+    """Whoever looks for the input that tokens are columns of must not go round."""
+    round_ = [
+        node("Slice", b, "one", "two", "one", a) for a, b in (("ids", "others"), ("others", "ids"))
+    ]
+    constants = {"one": I64([1]), "two": I64([2]), "words": I64([20]), "table": TABLE}
+    nodes = [*round_, *bag("none", "ids")]
+    saved(tmp_path / "m.onnx", nodes, {"x": RNG.integers(0, 20, (12, 6))}, constants)
+    with pytest.raises(tacit.CompileError, match="cycle"):
+        tacit.compile(tmp_path / "m.onnx")
+
+
 def last(counted):
     """The row before the place that a count gives, of every item."""
     return [

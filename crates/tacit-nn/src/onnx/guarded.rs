@@ -1,6 +1,6 @@
 //! Quotients, logarithms and roots of which a choice takes only those of good arguments, as `where(d > 0, n / d, 0)`:
-//! floats are infinite or NaN where the choice takes the other branch, numbers of a ring are not. Whether they are is asked of
-//! the argument: `where(isinf(d ** -0.5), 0, d ** -0.5)`.
+//! floats are infinite or NaN where the choice takes the other branch, numbers of a ring are not. Whether they are is
+//! asked of the argument: `where(isinf(d ** -0.5), 0, d ** -0.5)`.
 //!
 //! What the choice does not take is computed of 1: `n / where(d > 0, d, 1)`.
 

@@ -1,5 +1,5 @@
-//! ScatterElements at places that TopK or ArgMax found, as routers of experts choose groups: by a row of zeros with a 1
-//! for every place (OneHot), times the updates, summed.
+//! ScatterElements at places that TopK or ArgMax found, as routers of experts choose groups, or at tokens: by a row of
+//! zeros with a 1 for every place (OneHot), times the updates, summed.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,10 @@ use super::proto::{
     AttributeProto, DimensionProto, GraphProto, NodeProto, TensorProto, TensorTypeProto,
 };
 
-/// A scatter whose places TopK or ArgMax found.
+/// The most slices between an input and its columns.
+const MOST_SLICES: usize = 16;
+
+/// A scatter whose places TopK or ArgMax found, or tokens are.
 struct Found {
     depth: Depth,
     /// The type of the elements.
@@ -309,11 +312,15 @@ fn of_tokens(
 /// Whether a value is some of an input's columns of whole numbers.
 fn are_tokens(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, value: &str) -> bool {
     let mut at = value;
-    while let Some(node) = makers.maker(at) {
-        // Before an operation's inputs stands no other that reads its output.
-        match (&node.op_type[..], node.input.first()) {
-            ("Slice", Some(from)) if from != at => at = from,
-            _ => return false,
+    // A file's nodes may go round in a circle.
+    for _ in 0..MOST_SLICES {
+        match makers
+            .maker(at)
+            .map(|node| (&node.op_type[..], node.input.first()))
+        {
+            Some(("Slice", Some(from))) => at = from,
+            Some(_) => return false,
+            None => break,
         }
     }
     let whole = types.get(at).map(|of| of.elem_type);
