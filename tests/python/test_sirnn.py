@@ -35,7 +35,7 @@ def test_every_tensor_has_a_width_of_its_own(digits_path, digits_samples, digits
     layers = model.plan_for("sirnn")["layers"]
     asked = {
         bits: tacit.compile(digits_path, samples=digits_samples, precision=bits)
-        for bits in (16, 20, 24)
+        for bits in (16, 18, 20, 22, 24)
     }
     precision, insisted = next(
         (bits, other) for bits, other in asked.items() if other.plan["layers"] == layers
