@@ -224,13 +224,13 @@ def main():
             f"Medians of {args.repeat} turns of {args.runs} runs, the first, cold one included; "
             "offline counted; MB of the busiest party; memory of all parties together."
         )
-        two = [row for row in rows if row[2].startswith("sirnn")]
-        three = [row for row in rows if row not in two]
-        encoded = [row for row in three if row[0] in encoders.ENCODERS]
-        others = [row for row in three if row not in encoded]
-        for section, some in (("peers", others), ("peers-encoders", encoded), ("peers-two", two)):
-            if some:
-                write_section(section, f"{words}\n\n{markdown(headings, some)}")
+        sections = {}
+        for row in rows:
+            encoded = "-encoders" * (row[0] in encoders.ENCODERS)
+            two = "-two" * row[2].startswith("sirnn")
+            sections.setdefault(f"peers{encoded}{two}", []).append(row)
+        for section, some in sections.items():
+            write_section(section, f"{words}\n\n{markdown(headings, some)}")
     if failed:
         raise SystemExit("\n".join(failed))
 

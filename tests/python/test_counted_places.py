@@ -229,3 +229,19 @@ def test_as_many_of_a_table_as_items_are_refused(tmp_path):
     saved(tmp_path / "m.onnx", nodes, {"x": x}, constants)
     with pytest.raises(tacit.CompileError, match="as the batch has items"):
         tacit.compile(tmp_path / "m.onnx")
+
+
+def test_other_computed_places_are_refused_with_what_to_write(tmp_path):
+    nodes = [
+        node("ArgMax", "scores", "place", axis=1),
+        node("Add", "x", "place", "at"),
+        node("Shape", "x", "t"),
+        filled(1, "t", "ones"),
+        *bag("none")[:3],
+        node("ScatterElements", "zeros", "at", "ones", "b", axis=1),
+        node("MatMul", "b", "table", "y"),
+    ]
+    inputs = {"x": RNG.integers(0, 9, (12, 1)), "scores": RNG.random((12, 4)).astype(F32)}
+    saved(tmp_path / "m.onnx", nodes, inputs, {"table": TABLE, "words": I64([20])})
+    with pytest.raises(tacit.CompileError, match=r"write the rows as one_hot\(places, size\)"):
+        tacit.compile(tmp_path / "m.onnx")

@@ -7,6 +7,7 @@ mod along;
 mod apart;
 mod attention;
 mod batch;
+mod bucketized;
 mod builder;
 mod call;
 mod centred;
@@ -343,6 +344,7 @@ fn read(
     scatter_found::write(&mut graph, opset);
     pairs::write(&mut graph, opset);
     flattened::write(&mut graph, opset);
+    bucketized::write(&mut graph, opset);
     padded::write(&mut graph);
     row_by_row::write(&mut graph);
     sorted::sort(&mut graph);

@@ -14,6 +14,12 @@ pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     if call.node.op_type == "Scatter" && call.opset > 10 {
         return bad("from operator set 11 on it is ScatterElements");
     }
+    if let Some(Value::Secret { .. }) = call.input(1) {
+        return unsupported(
+            "its places are computed: tokens of an input may be, in rows of one number, and what TopK or ArgMax found; \
+             of others write the rows as one_hot(places, size), times the updates, summed",
+        );
+    }
     let (x, shape) = match (call.required(0)?, call.required(2)?) {
         (Value::Constant(into), Value::Secret { id, .. }) => {
             (constant(call, builder, *id)?, &into.shape[..])
