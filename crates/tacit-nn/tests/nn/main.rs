@@ -9,6 +9,7 @@ mod fixed;
 mod fixed_point;
 mod functions;
 mod hostile;
+mod integers;
 mod key_bits;
 mod onnx_rules;
 mod operations;

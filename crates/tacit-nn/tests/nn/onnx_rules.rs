@@ -428,29 +428,3 @@ fn expand_leaves_the_batch_alone() {
     assert_eq!((&output.shape[..], output.batch), (&[5, 1, 2][..], 1));
     invalid(&with(&[3], None), "does not fit the item shape [1, 2]");
 }
-
-#[test]
-fn integers_that_float32_lacks_are_refused_and_the_largest_stands_for_all() {
-    let with = |op: &str, number: i64| {
-        let mut file = model(
-            &[2],
-            vec![node(op, &["x", "c"], "y", vec![])],
-            vec![ints("c", &[1], &[number])],
-        );
-        let input = &mut file.graph.as_mut().expect("a graph").input[0];
-        let r#type = input.r#type.as_mut().expect("a type");
-        r#type.tensor_type.as_mut().expect("a tensor").elem_type = data_type::INT64;
-        file
-    };
-    for op in ["Add", "Sub", "Mul", "Equal", "Less", "Min"] {
-        let why = "the tensor 'c' holds 16777217 at element 0, which float32 does not hold";
-        unsupported(&with(op, (1 << 24) + 1), why);
-        unsupported(&with(op, -(1 << 24) - 1), "which float32 does not hold");
-    }
-    for number in [1 << 24, (1 << 24) + 2, 1_600_000_000] {
-        fine(&with("Sub", number));
-    }
-    for most in [i64::MAX, i64::from(i32::MAX)] {
-        fine(&with("Min", most));
-    }
-}
