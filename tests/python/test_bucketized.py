@@ -94,7 +94,8 @@ def ends_elsewhere(nodes, before, after):
 
 
 @pytest.mark.parametrize(
-    "form", ["too few steps", "another step", "another number", "a limit that is none"]
+    "form",
+    ["too few steps", "another step", "another number", "a limit that is none", "another axis"],
 )
 def test_what_is_no_search_among_limits_is_none(tmp_path, form):
     """The nearest wrong searches are refused for their computed places, or are what they are."""
@@ -106,11 +107,15 @@ def test_what_is_no_search_among_limits_is_none(tmp_path, form):
         extra = [node("Neg", "x", "z")]
         at = next(i for i, made in enumerate(nodes) if "limit1" in made.input)
         nodes[at].input[1] = "z"
+    if form == "another axis":
+        at = next(i for i, made in enumerate(nodes) if "low2" in made.output)
+        nodes[at].output[0] = "flat"
+        nodes.insert(at + 1, node("Unsqueeze", "flat", "front", "low2"))
     if form == "a limit that is none":
         nodes = ends_elsewhere(nodes, "limit0", ("GreaterOrEqual", "other"))
     last = "low2" if form == "too few steps" else "low3"
     ends = [*extra, *nodes, node("Cast", last, "y", to=TensorProto.FLOAT)]
-    path = saved(tmp_path / "m.onnx", ends, other=F32(0.45))
+    path = saved(tmp_path / "m.onnx", ends, other=F32(0.45), front=I64([0]))
     x = numbers()
     right = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})[0]
     try:
@@ -118,5 +123,6 @@ def test_what_is_no_search_among_limits_is_none(tmp_path, form):
     except tacit.CompileError as error:
         assert "its indices are computed" in str(error)
         return
+    assert form != "another axis"
     found = tacit.local("clear").predict(model, x).output
     np.testing.assert_allclose(found.reshape(right.shape), right, atol=1e-3)

@@ -248,9 +248,15 @@ impl<'a> Tried<'a, '_> {
                 kind if kind.is_float() => of(0)?,
                 _ => of(0)?.trunc(),
             },
-            "Identity" | "Squeeze" | "Unsqueeze" => of(0)?,
+            "Identity" => of(0)?,
             _ if is_gather(node) && inputs.first()? == self.limits.0 => {
-                let place = self.value(inputs.get(1)?, depth)?;
+                let mut index = &inputs.get(1)?[..];
+                // GatherND takes a place as an axis of one; whatever else changes axes is none of a search.
+                if node.op_type == "GatherND" {
+                    let [place, axes] = self.makers.inputs(index, "Unsqueeze")?;
+                    index = (self.makers.wholes(axes)? == [-1]).then_some(place)?;
+                }
+                let place = self.value(index, depth)?;
                 let size = self.limits.1.len() as f64;
                 let place = if place < 0.0 { place + size } else { place };
                 f64::from(*self.limits.1.get(place as usize).filter(|_| place >= 0.0)?)
