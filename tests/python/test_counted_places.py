@@ -71,6 +71,26 @@ def test_a_bag_of_one_column(tmp_path):
     check(tmp_path, [column, *bag("none", "ids")], {"x": x}, table=TABLE, **constants)
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_bags_of_one_item(tmp_path, rows):
+    """Of more rows than there are of tokens the others are not written into."""
+    x = RNG.integers(0, 20, (1, 6))
+    nodes = [
+        node("ScatterElements", "zeros", "x", "ones", "b", axis=1),
+        node("MatMul", "b", "table", "y"),
+    ]
+    constants = {"zeros": np.zeros((rows, 20), F32), "ones": np.ones((1, 6), F32), "table": TABLE}
+    path = tmp_path / "m.onnx"
+    saved(path, nodes, {"x": x}, constants, items=1)
+    if rows == 1:
+        right = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})[0]
+        found = tacit.local("clear").predict(tacit.compile(path), x).output
+        np.testing.assert_allclose(found.reshape(right.shape), right, atol=2e-3)
+        return
+    with pytest.raises(tacit.CompileError, match="its places are computed"):
+        tacit.compile(path)
+
+
 def test_columns_of_each_other_are_refused(tmp_path):
     """Whoever looks for the input that tokens are columns of must not go round."""
     round_ = [

@@ -249,13 +249,17 @@ impl<'a> Makers<'a> {
         None
     }
 
-    /// How many columns a shape of two axes tells, of which the first is a size that is not known.
+    /// How many columns a shape of two axes tells, of which the first is that of another value.
     pub(super) fn columns(&self, shape: &str) -> Option<i64> {
         let [rows, columns] = self.inputs(shape, "Concat")?;
         let rows = self.maker(rows)?;
         let whole = |name: &str| attribute(rows, name).and_then(|a| a.i);
+        let is_first = |size: &str| {
+            let [sizes, place] = self.inputs(size, "Gather")?;
+            (self.node(sizes, "Shape").is_some() && self.whole(place) == Some(0)).then_some(())
+        };
         let is_one = match &rows.op_type[..] {
-            "Unsqueeze" => true,
+            "Unsqueeze" => is_first(rows.input.first()?).is_some(),
             "Shape" => whole("end") == Some(1) && whole("start").unwrap_or(0) == 0,
             _ => false,
         };

@@ -287,12 +287,11 @@ fn of_tokens(
         return None;
     };
     let last = attribute(node, "axis").and_then(|a| a.i);
-    if !matches!(last, Some(1 | -1)) || !are_tokens(makers, types, index) {
-        return None;
-    }
+    let source = tokens(makers, types, index).filter(|_| matches!(last, Some(1 | -1)))?;
     let number = makers.everywhere(data)?;
     let depth = match makers.tensor(data).map(|tensor| &tensor.dims[..]) {
-        Some(&[_, depth]) => depth,
+        // Of rows that no token is written into nothing would be seen.
+        Some(&[rows, depth]) if Some(rows) == items(types, source) => depth,
         Some(_) => return None,
         None => makers.columns(makers.maker(data)?.input.last()?)?,
     };
@@ -309,24 +308,30 @@ fn of_tokens(
     })
 }
 
-/// Whether a value is some of an input's columns of whole numbers.
-fn are_tokens(makers: &Makers, types: &HashMap<&str, &TensorTypeProto>, value: &str) -> bool {
+/// The input of whole numbers some columns of which a value is.
+fn tokens<'a>(
+    makers: &Makers<'a>,
+    types: &HashMap<&str, &TensorTypeProto>,
+    value: &'a str,
+) -> Option<&'a str> {
     let mut at = value;
     // A file's nodes may go round in a circle.
     for _ in 0..MOST_SLICES {
-        match makers
-            .maker(at)
-            .map(|node| (&node.op_type[..], node.input.first()))
-        {
-            Some(("Slice", Some(from))) => at = from,
-            Some(_) => return false,
-            None => break,
+        let Some(node) = makers.maker(at) else { break };
+        let axes = node.input.get(3).filter(|_| node.op_type == "Slice");
+        if !matches!(makers.wholes(axes?)?[..], [1 | -1]) {
+            return None;
         }
+        at = node.input.first()?;
     }
-    let whole = types.get(at).map(|of| of.elem_type);
-    matches!(whole, Some(INT32 | INT64))
-        && axes(types, at) == Some(2)
-        && makers.tensor(at).is_none()
+    let is_whole = matches!(types.get(at)?.elem_type, INT32 | INT64);
+    let is_input = makers.tensor(at).is_none() && makers.maker(at).is_none();
+    (is_whole && is_input && axes(types, at) == Some(2)).then_some(at)
+}
+
+/// How many rows a value is declared to have.
+fn items(types: &HashMap<&str, &TensorTypeProto>, value: &str) -> Option<i64> {
+    types.get(value)?.shape.as_ref()?.dim.first()?.dim_value
 }
 
 /// How many axes a value is declared to have.
