@@ -1,7 +1,7 @@
 //! Sines, tangents and their inverses, made of polynomials, whole numbers and roots.
 //!
 //! A sine is periodic: only what is left beside the nearest multiple of `2 pi` counts, and of that a polynomial is
-//! taken. Beside the rounding of numbers its error grows by that of `2 pi` as a factor for every turn.
+//! taken. Beside the rounding of numbers its error grows by that of `2 pi` as a factor, little, for every turn.
 
 use super::activation::magnitude;
 use super::builder::Builder;
@@ -12,6 +12,7 @@ use super::function::root;
 use crate::graph::{Function, Op, ValueId, Whole};
 
 use std::f32::consts::{FRAC_1_PI, FRAC_PI_2, PI};
+use std::f64::{self, consts::TAU};
 
 /// `sin(pi y) / y` of `y` from -1 to 1 by powers of `y^2`, right to 1e-7 of `sin(pi y)`.
 const SINE: [f32; 6] = [
@@ -47,6 +48,11 @@ const ARCCOSINE: [f32; 8] = [
     -0.001_262_816_6,
 ];
 
+/// What the larger part of a period is a multiple of, so that it has 8 bits.
+const STEP: f32 = 1.0 / 64.0;
+/// How many times larger the rest of a period is as a factor, so that the factor's bits reach further.
+const FINER: f32 = 256.0;
+
 /// Sin, Cos, Tan, Asin, Acos or Atan of the first input.
 pub(super) fn trigonometric(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     of_each(call, builder, |c, x| match call.node.op_type.as_str() {
@@ -61,21 +67,27 @@ pub(super) fn trigonometric(call: &Call, builder: &mut Builder) -> Result<Value,
 /// `sin(x + ahead)`.
 fn sine_of(c: &mut Composer, x: ValueId, ahead: f32) -> Result<ValueId, Fault> {
     let x = c.affine("ahead", x, 1.0, ahead)?;
-    let part = left_of(c, x, 2.0 * PI)?;
+    let part = left_of(c, x, TAU)?;
     let halves = c.affine("halves", part, FRAC_1_PI, 0.0)?;
     let halves = held(c, "held", halves, [-1.25, 1.25])?;
     sine(c, "sine", halves)
 }
 
-/// What is left of `x` beside the nearest whole multiple of `period`.
+/// What is left of `x` beside the nearest whole multiple of `period`, twice or once pi.
 ///
 /// The multiple is taken from `x` itself: a factor of it has an error of half its last bit for every period, where one of
-/// `x / period` would have one for every unit of `x`, which is then multiplied.
-fn left_of(c: &mut Composer, x: ValueId, period: f32) -> Result<ValueId, Fault> {
-    let count = c.affine("periods", x, 1.0 / period, 0.0)?;
+/// `x / period` would have one for every unit of `x`, which is then multiplied. Most of the period is a factor of 8 bits,
+/// whose multiples are exact (Cody and Waite's reduction); the rest is a factor of [`FINER`] times its size.
+fn left_of(c: &mut Composer, x: ValueId, period: f64) -> Result<ValueId, Fault> {
+    let most = (period / f64::from(STEP)).floor() * f64::from(STEP);
+    let rest = (period - most) * f64::from(FINER);
+    let count = c.affine("periods", x, (1.0 / period) as f32, 0.0)?;
     let whole = c.each("whole periods", Op::Whole(Whole::Nearest), &[count])?;
-    let multiple = c.affine("multiple", whole, period, 0.0)?;
-    c.each("left", Op::Sub, &[x, multiple])
+    let multiple = c.affine("multiple", whole, most as f32, 0.0)?;
+    let left = c.each("left of most", Op::Sub, &[x, multiple])?;
+    let finer = c.affine("rest of the multiple, finer", whole, rest as f32, 0.0)?;
+    let finer = c.affine("rest of the multiple", finer, 1.0 / FINER, 0.0)?;
+    c.each("left", Op::Sub, &[left, finer])
 }
 
 /// `x`, which is within these bounds by the way it is made, with room for its rounding: a plan knows only the range
@@ -95,7 +107,7 @@ fn sine(c: &mut Composer, part: &str, y: ValueId) -> Result<ValueId, Fault> {
 /// The cosine is the sine of the distance to the pole, so that it is right relative to its size; it is as
 /// positive as a divisor must be.
 fn tangent(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
-    let left = left_of(c, x, PI)?;
+    let left = left_of(c, x, f64::consts::PI)?;
     let part = c.affine("halves", left, FRAC_1_PI, 0.0)?;
     let part = held(c, "held", part, [-0.625, 0.625])?;
     let size = magnitude(c, part)?;

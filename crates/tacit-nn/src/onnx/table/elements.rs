@@ -10,7 +10,7 @@ const SIGNS: &str =
     "of values with values or with constants; 0 or 1, exactly so of what is told apart by rounding";
 const WHOLE: &str = "of values in a range of up to 2^20 whole numbers; a value nearer to a step than its rounding may take either side";
 
-const TURNS: &str = "to 1e-6 and some 20 units of the last fraction bit, and for every turn of the angle one more; up to 2^19 turns";
+const TURNS: &str = "to 1e-6 and some 20 units of the last fraction bit, and for every 500 turns of the angle one more; up to 2^19 turns";
 const ARC: &str =
     "of values from -1 to 1; near these ends, where it is steepest, as a square root is near 0";
 

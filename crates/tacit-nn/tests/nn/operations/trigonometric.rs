@@ -1,6 +1,6 @@
 //! Sines, tangents and their inverses: over the turns that are planned, and what lies beyond.
 
-use super::check;
+use super::{check, run_fixed};
 use crate::common::*;
 use tacit_nn::plan::{PlanOptions, plan};
 
@@ -17,6 +17,26 @@ fn sines_repeat_from_turn_to_turn() {
     for (op, of) in [("Sin", f64::sin as fn(f64) -> f64), ("Cos", f64::cos)] {
         let expected = x.map(|x: f32| of(f64::from(x)) as f32);
         check(&[10], node_of(op), vec![], &x, &expected);
+    }
+}
+
+/// A factor of `2 pi` with the bits of a weight would be off by a hundredth after so many turns.
+#[test]
+fn sines_of_many_turns_are_as_right() {
+    let x = [-99_999.53, -54_321.75, -6_283.25, 400.5, 31_415.9, 99_999.0];
+    let options = PlanOptions {
+        samples: Some(&x),
+        ..PlanOptions::default()
+    };
+    for (op, of) in [("Sin", f64::sin as fn(f64) -> f64), ("Cos", f64::cos)] {
+        let graph = imported(&model(&[6], node_of(op), vec![])).expect("it is imported");
+        let plan = plan(&graph, &options).expect("it is planned");
+        let fixed = run_fixed(&plan, &graph, &x);
+        let expected = x.map(|x: f32| of(f64::from(x)) as f32);
+        assert!(
+            distance(&fixed, &expected) < 1e-4,
+            "{fixed:?}, not {expected:?}"
+        );
     }
 }
 
