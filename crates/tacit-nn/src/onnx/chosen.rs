@@ -9,8 +9,9 @@ use super::compare::is_whole;
 use super::compose::Composer;
 use super::constant::bounded_len;
 use super::places::marks_of;
+use super::traced::Element;
 use super::{token, which};
-use crate::graph::{FILL, Matrices, Op, ValueId, len};
+use crate::graph::{Matrices, Op, ValueId, len};
 
 /// Whether a GatherND, or a Gather along the first axis, has indices that are computed.
 pub(super) fn is_computed(call: &Call) -> bool {
@@ -21,53 +22,6 @@ pub(super) fn is_computed(call: &Call) -> bool {
         _ => false,
     };
     chooses && computed(0) && computed(1)
-}
-
-/// One number of an index.
-enum Place {
-    Known(f32),
-    /// An element of a value, and what is added to it.
-    Found(ValueId, usize, f32),
-}
-
-/// Element `e` of value `id`, followed back to where it is made or known.
-fn place_of(builder: &Builder, mut id: ValueId, mut e: usize) -> Place {
-    let mut more = 0.0;
-    while let Some(node) = id.checked_sub(1).map(|at| &builder.nodes[at]) {
-        match &node.op {
-            Op::Rearrange { index, fill } => match index[e] {
-                FILL => return Place::Known(fill + more),
-                from => e = from as usize,
-            },
-            Op::Affine(affine) if affine.scale.is_empty() && !affine.shift.is_empty() => {
-                more += affine.shift[e / affine.inner % affine.shift.len()];
-            }
-            Op::Concat { outer } => {
-                let each = node.inputs.iter().map(|&input| builder.len(input) / outer);
-                let row: usize = each.clone().sum();
-                let (line, mut at) = (e / row, e % row);
-                let parts = node.inputs.iter().zip(each);
-                let mut found = None;
-                for (&input, size) in parts {
-                    if at < size {
-                        found = Some((input, line * size + at));
-                        break;
-                    }
-                    at -= size;
-                }
-                match found {
-                    Some((input, at)) => {
-                        (id, e) = (input, at);
-                        continue;
-                    }
-                    None => break,
-                }
-            }
-            _ => break,
-        }
-        id = node.inputs[0];
-    }
-    Place::Found(id, e, more)
 }
 
 /// A row of indices: where its known numbers lead, and the number that is found, with what is added to it.
@@ -98,15 +52,15 @@ fn row_of(
 ) -> Result<Row, Fault> {
     let (mut fixed, mut found) = (0, None);
     for axis in 0..depth {
-        match place_of(builder, indices, from + axis) {
-            Place::Known(number) => match start(shape, axis, number) {
+        match builder.traced(indices, from + axis) {
+            Element::Known(number) => match start(shape, axis, number) {
                 Some(start) => fixed += start,
                 None => {
                     return unsupported(format!("its index {number} is outside axis {axis}"));
                 }
             },
-            Place::Found(id, e, more) if found.is_none() => found = Some((axis, id, e, more)),
-            Place::Found(..) => return unsupported(WHY),
+            Element::Found(id, e, more) if found.is_none() => found = Some((axis, id, e, more)),
+            Element::Found(..) => return unsupported(WHY),
         }
     }
     let Some((axis, id, element, more)) = found else {

@@ -1,4 +1,4 @@
-//! Comparisons, whose results are the numbers 0 and 1, and what is made of these: logic and choices.
+//! Comparisons, whose results are the numbers 0 and 1, and the logic of these.
 
 use std::collections::HashSet;
 
@@ -6,11 +6,9 @@ use super::absorb;
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::constant::{Constant, Data};
-use super::counts::from_one;
 use super::element::{Arithmetic, two};
-use super::fold;
 use super::kind::DataType;
-use super::mask::{hidden, hidden_by_choice};
+
 use super::nary::on;
 use super::{tables, threshold, token};
 use crate::graph::{Op, ValueId, Weights};
@@ -47,42 +45,25 @@ pub(super) fn compare(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     Ok(truth(builder, result))
 }
 
-/// The comparison of what tokens alone make with one number: a function of the tokens.
+/// The comparison of what tokens alone make: a function of the tokens.
 fn of_tokens(
     call: &Call,
     builder: &mut Builder,
     a: &Value,
     b: &Value,
 ) -> Result<Option<Value>, Fault> {
-    let (x, constant, turned) = match (a, b) {
-        (Value::Secret { .. }, Value::Constant(c)) => (a, c, false),
-        (Value::Constant(c), Value::Secret { .. }) => (b, c, true),
-        _ => return Ok(None),
-    };
-    let Value::Secret { id, shape, batch } = x else {
-        return Ok(None);
-    };
-    let [number] = constant.data.floats()[..] else {
-        return Ok(None);
-    };
-    if constant.shape.len() > shape.len() {
-        return Ok(None);
-    }
     let op = call.node.op_type.as_str();
-    let holds = |v: f32| {
-        let (a, b) = if turned { (number, v) } else { (v, number) };
+    let holds = |v: &[f32]| {
         let holds = match op {
-            "GreaterOrEqual" => a >= b,
-            "LessOrEqual" => a <= b,
-            "Less" => a < b,
-            "Greater" => a > b,
-            _ => a == b,
+            "GreaterOrEqual" => v[0] >= v[1],
+            "LessOrEqual" => v[0] <= v[1],
+            "Less" => v[0] < v[1],
+            "Greater" => v[0] > v[1],
+            _ => v[0] == v[1],
         };
         f32::from(u8::from(holds))
     };
-    let mapped = token::mapped(call, builder, *id, holds)?;
-    let (shape, batch) = (shape.clone(), *batch);
-    Ok(mapped.map(|id| Value::Secret { id, shape, batch }))
+    token::mapped(call, builder, &[a, b], holds)
 }
 
 /// The magnitude from which on a number is compared with that no value reaches: parties hold none as large.
@@ -202,7 +183,7 @@ pub(super) fn not(call: &Call, builder: &mut Builder, x: &Value) -> Result<Value
 }
 
 /// Notes that every element of a value is 0 or 1.
-fn truth(builder: &mut Builder, value: Value) -> Value {
+pub(super) fn truth(builder: &mut Builder, value: Value) -> Value {
     if let Value::Secret { id, .. } = value {
         builder.truths.insert(id);
     }
@@ -325,124 +306,7 @@ fn decided(call: &Call) -> Option<Value> {
 }
 
 /// Whether a shape can be stretched to another.
-fn stands_in(given: &[usize], all: &[usize]) -> bool {
+pub(super) fn stands_in(given: &[usize], all: &[usize]) -> bool {
     let mut beside = given.iter().rev().zip(all.iter().rev());
     given.len() <= all.len() && beside.all(|(&size, &own)| size == 1 || size == own)
-}
-
-/// Where: `c x + (1 - c) y` of a constant condition, `y + c (x - y)` of a computed one.
-pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
-    if let Some(value) = hidden_by_choice(call, builder)? {
-        return Ok(value);
-    }
-    let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
-    if let Some(value) = from_one(call, builder, [condition, x, y])? {
-        return Ok(value);
-    }
-    let [masking, masked] = [x, y].map(|branch| hiding(call, builder, branch));
-    let (x, y) = (masking.as_ref().unwrap_or(x), masked.as_ref().unwrap_or(y));
-    if !is_truth(builder, condition) {
-        return unsupported("its condition is not the result of a comparison");
-    }
-    if let Some(taken) = one_branch(condition, x, y) {
-        return Ok(taken.clone());
-    }
-    call.finite(1, x).and(call.finite(2, y))?;
-    let result = if let Value::Constant(chosen) = condition {
-        let chosen = fold::truths(chosen, |c| c);
-        let others = fold::truths(&chosen, |c| !c);
-        let x = times(call, builder, "chosen", x, &Value::Constant(chosen))?;
-        let y = times(call, builder, "others", y, &Value::Constant(others))?;
-        two(call, builder, (Arithmetic::Add, "sum"), &x, &y)?
-    } else if let (Value::Secret { .. }, Value::Constant(far)) = (x, y)
-        && far.data.floats().iter().any(|v| v.abs() > NEARBY)
-    {
-        // What stands beside a large number loses its last places where that is taken from it and added again.
-        let one = Value::Constant(Constant::floats(vec![], vec![1.0]));
-        let others = two(call, builder, (Arithmetic::Sub, "others"), &one, condition)?;
-        let chosen = two(call, builder, (Arithmetic::Mul, "chosen"), condition, x)?;
-        let others = two(call, builder, (Arithmetic::Mul, "constant"), &others, y)?;
-        two(call, builder, (Arithmetic::Add, "sum"), &chosen, &others)?
-    } else {
-        let difference = match (x, y) {
-            (Value::Constant(a), Value::Constant(b)) => Value::Constant(fold::difference(a, b)?),
-            _ => two(call, builder, (Arithmetic::Sub, "difference"), x, y)?,
-        };
-        let chosen = two(
-            call,
-            builder,
-            (Arithmetic::Mul, "chosen"),
-            condition,
-            &difference,
-        )?;
-        two(call, builder, (Arithmetic::Add, "sum"), &chosen, y)?
-    };
-    match is_truth(builder, x) && is_truth(builder, y) {
-        true => Ok(truth(builder, result)),
-        false => Ok(result),
-    }
-}
-
-/// A number that may be taken from others in float32 and added to them again.
-const NEARBY: f32 = 16.0;
-
-/// The computed branch that a constant condition takes everywhere, where neither the condition nor the other branch
-/// stretches it.
-fn one_branch<'a>(condition: &Value, x: &'a Value, y: &'a Value) -> Option<&'a Value> {
-    let Value::Constant(chosen) = condition else {
-        return None;
-    };
-    let truths = chosen.data.floats();
-    let (taken, other) = match truths.first()? {
-        0.0 => (y, x),
-        _ => (x, y),
-    };
-    let Value::Secret { shape, batch, .. } = taken else {
-        return None;
-    };
-    let mut all = shape.clone();
-    all.insert(*batch, 1);
-    let inside = |given: &[usize]| stands_in(given, &all);
-    let fits = match other {
-        Value::Constant(constant) => inside(&constant.shape),
-        Value::Secret {
-            shape: own,
-            batch: at,
-            ..
-        } => own == shape && at == batch,
-        _ => false,
-    };
-    let same = truths.iter().all(|v| (*v != 0.0) == (truths[0] != 0.0));
-    (same && fits && inside(&chosen.shape)).then_some(taken)
-}
-
-/// A constant branch of a mask, if it hides scores, with numbers that do so in fixed point.
-fn hiding(call: &Call, builder: &Builder, branch: &Value) -> Option<Value> {
-    let Value::Constant(constant) = branch else {
-        return None;
-    };
-    let values = hidden(call, builder, &constant.data.floats())?;
-    let shape = constant.shape.clone();
-    Some(Value::Constant(Constant::floats(shape, values)))
-}
-
-/// A value or a constant times numbers.
-fn times(
-    call: &Call,
-    builder: &mut Builder,
-    part: &str,
-    x: &Value,
-    numbers: &Value,
-) -> Result<Value, Fault> {
-    match (x, numbers) {
-        (Value::Constant(x), Value::Constant(numbers)) => {
-            let none = Constant::floats(vec![], vec![0.0]);
-            Ok(Value::Constant(fold::chosen(
-                numbers,
-                &fold::floats(x),
-                &none,
-            )?))
-        }
-        _ => two(call, builder, (Arithmetic::Mul, part), x, numbers),
-    }
 }

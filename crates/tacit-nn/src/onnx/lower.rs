@@ -8,7 +8,7 @@ use super::proto::NodeProto;
 use super::steps::{How, Rising, Step};
 use super::table::{RUNTIME, is_table};
 use super::{
-    activation, along, attention, chosen, columns, compare, conv, einsum, element, factors,
+    activation, along, attention, choice, chosen, columns, compare, conv, einsum, element, factors,
 };
 use super::{
     fourier, function, grid, halves, linear, loss, many, mask, missing, moves, nary, norm, picked,
@@ -133,7 +133,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Sign" => activation::sign(call, builder),
         "IsNaN" => missing::is_nan(call, builder),
         "IsInf" => missing::is_infinite(call, builder),
-        "Where" => compare::choose(call, builder),
+        "Where" => choice::choose(call, builder),
         "Floor" | "Ceil" | "Round" => rounding::rounded(call, builder),
         "Mod" => rounding::modulo(call, builder),
         "QuantizeLinear" => quantise::quantize(call, builder),

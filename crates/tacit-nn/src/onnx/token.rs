@@ -3,6 +3,7 @@
 //! A token is shared as one number for each row of the table: 1 at its own, else 0. So its row is a product
 //! with the table, and any function of the token alone is a product with the function's values.
 
+mod alone;
 mod coded;
 mod marked;
 mod shifted;
@@ -18,6 +19,8 @@ use super::mask::hidden;
 use super::places::{of_rows, rows_of};
 use super::which;
 use crate::graph::{Input, InputKind, Lookup, Op, ValueId, Weights, len};
+pub(super) use alone::mapped;
+use alone::rows_beside_known;
 pub(super) use coded::numbers as coded_numbers;
 pub(super) use marked::marks;
 use shifted::{from_0, limited, shifted, shifted_rows};
@@ -247,6 +250,15 @@ pub(super) fn rows(
     if !(1..=MAX_CLASSES).contains(&classes) || n == 0 {
         return unsupported(format!("its table has {classes} rows of {n} numbers"));
     }
+    let out = [shape, &each[..]].concat();
+    let of = (classes, n, table);
+    if let Some(id) = rows_beside_known(call, builder, (tokens, id), of, (&each, &out))? {
+        return Ok(Value::Secret {
+            id,
+            shape: out,
+            batch,
+        });
+    }
     let id = coded::untruncated(call, builder, id, classes)?;
     let id = from_0(builder, id);
     let given = match Given::of(builder, id) {
@@ -257,9 +269,7 @@ pub(super) fn rows(
         given => given,
     };
     let Some(given) = given else {
-        let out = [shape, &each[..]].concat();
         if let Some((given, shifts)) = shifted(builder, id) {
-            let of = (classes, n, table);
             let id = shifted_rows(call, builder, (&given, &shifts), of, out.clone())?;
             return Ok(Value::Secret {
                 id,
@@ -268,11 +278,10 @@ pub(super) fn rows(
             });
         }
         let keys = coded_numbers(builder, &value(id, shape.to_vec()), classes)?;
-        let id = which::rows(call, builder, id, &keys, (classes, n, table))?;
+        let id = which::rows(call, builder, id, &keys, of)?;
         let shape = out;
         return Ok(Value::Secret { id, shape, batch });
     };
-    let out = [shape, &each[..]].concat();
     if given.kind(builder) == InputKind::Numbers {
         return unsupported("its indices are no whole numbers");
     }
@@ -343,29 +352,6 @@ fn is_itself(lookup: &Lookup) -> bool {
     numbers.all(|(at, &v)| v == at as f32)
 }
 
-/// `f` of every number of a value that tokens alone make, if it is such a value.
-pub(super) fn mapped(
-    call: &Call,
-    builder: &mut Builder,
-    id: ValueId,
-    f: impl Fn(f32) -> f32,
-) -> Result<Option<ValueId>, Fault> {
-    let Some(Given {
-        places,
-        lookup: Some(lookup),
-        ..
-    }) = Given::of(builder, id)
-    else {
-        return Ok(None);
-    };
-    let table = lookup.table.iter().map(|&v| f(v)).collect();
-    let (tokens, shape) = (lookup.tokens, builder.shape(id));
-    let mut compose = Composer::new(call, builder);
-    let op = Op::Lookup(Lookup { table, ..lookup });
-    let all = compose.node("mapped", op, &[0], vec![tokens])?;
-    compose.moved("moved", all, places, shape).map(Some)
-}
-
 /// Cast of whole numbers: to integers of 32 and 64 bits they stay, to truths they are compared with 0. `None` of
 /// others.
 pub(super) fn cast(
@@ -374,7 +360,7 @@ pub(super) fn cast(
     given: &Value,
     to: DataType,
 ) -> Result<Option<Value>, Fault> {
-    let Value::Secret { id, shape, batch } = given else {
+    let Value::Secret { id, .. } = given else {
         return Ok(None);
     };
     if to.is_float() || !is_whole(builder, *id) {
@@ -385,14 +371,13 @@ pub(super) fn cast(
         let holds = matches!(to, DataType::Signed(32 | 64));
         return Ok(holds.then(|| given.clone()));
     }
-    if let Some(mapped) = mapped(call, builder, *id, |v| f32::from(u8::from(v != 0.0)))? {
-        builder.truths.insert(mapped);
-        let (shape, batch) = (shape.clone(), *batch);
-        return Ok(Some(Value::Secret {
-            id: mapped,
-            shape,
-            batch,
-        }));
+    if let Some(mapped) = mapped(call, builder, &[given], |v| {
+        f32::from(u8::from(v[0] != 0.0))
+    })? {
+        if let Value::Secret { id, .. } = mapped {
+            builder.truths.insert(id);
+        }
+        return Ok(Some(mapped));
     }
     match Given::of(builder, *id) {
         Some(given) => ask(builder, given.input, InputKind::Truths),

@@ -86,7 +86,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "constant indices; or of constant rows by computed ones; or of every item a row by a place that is found or counted in it, or that an input of whole numbers gives",
         ),
     ),
-    from(9, op("NonZero", 1, &[], FOLDED)),
+    from(
+        9,
+        op(
+            "NonZero",
+            1,
+            &[],
+            "of constants; or of a mask by which GatherND leaves rows, of which the last or the first of every item is taken: zeros, where it marks none",
+        ),
+    ),
     from(
         9,
         op(

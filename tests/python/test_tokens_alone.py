@@ -1,0 +1,148 @@
+"""What is made of tokens alone, and the row of the token that ends a text, as torch exports them."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+from test_counted_places import F32, I64, RNG, TABLE, check, node, saved
+
+import tacit
+
+START, END, PADDING = 2, 3, 1
+
+
+def shifted(padded):
+    """Tokens one place on, behind a token that begins them, as decoders are fed; where there are none, padding."""
+    nodes = [
+        node("Slice", "x", "zero", "before", "axis", "some"),
+        node("Shape", "x", "n", start=0, end=1),
+        node("Concat", "n", "one", "s", axis=0),
+        node("ConstantOfShape", "s", "zeros"),
+        node("Cast", "zeros", "whole", to=TensorProto.INT64),
+        node("Add", "whole", "start", "first"),
+        node("Concat", "first", "some", "ids", axis=1),
+        node("Equal", "ids", "missing", "gone"),
+        node("Where", "gone", "padding", "ids", "told"),
+    ]
+    ends = [
+        node("Gather", "table", "x", "own"),
+        node("Gather", "table", "told" if padded else "ids", "other"),
+        node("Mul", "other", "by", "scaled"),
+        node("Add", "own", "scaled", "y"),
+    ]
+    return [*(nodes if padded else nodes[:-2]), *ends]
+
+
+SHIFTED = {
+    "zero": I64([0]),
+    "before": I64([-1]),
+    "axis": I64([1]),
+    "one": I64([1]),
+    "start": I64(START),
+    "missing": I64(-100),
+    "padding": I64(PADDING),
+    "by": np.arange(1, 9, dtype=F32)[:, None],
+    "table": TABLE,
+}
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon"])
+@pytest.mark.parametrize("padded", [False, True])
+def test_tokens_beside_known_ones(tmp_path, padded, protocol):
+    """They choose rows as tokens do, without a comparison."""
+    x = RNG.integers(0, 20, (12, 8))
+    check(tmp_path, shifted(padded), {"x": x}, protocol, **SHIFTED)
+    layers = tacit.compile(tmp_path / "m.onnx").plan["layers"]
+    assert not [layer for layer in layers if layer["op"] == "NonNegative"]
+
+
+def test_a_known_token_beyond_its_table_is_refused(tmp_path):
+    constants = SHIFTED | {"start": I64(20)}
+    saved(tmp_path / "m.onnx", shifted(False), {"x": RNG.integers(0, 20, (12, 8))}, constants)
+    with pytest.raises(tacit.CompileError, match="its index 20 is beyond a table of 20 rows"):
+        tacit.compile(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("form", ["one number", "a number each", "another token"])
+def test_choices_of_tokens(tmp_path, form):
+    """Unknown words as one word: `where(x >= 9, 1, x)`, and choices that are no function of one token."""
+    rows = np.arange(8) % 3 if form == "a number each" else 1
+    other = "turned" if form == "another token" else "word"
+    nodes = [
+        node("Slice", "x", "end", "begin", "axis", "back", "turned"),
+        node("GreaterOrEqual", "x", "limit", "unknown"),
+        node("Where", "unknown", other, "x", "known"),
+        node("Gather", "table", "x", "own"),
+        node("Gather", "table", "known", "others"),
+        node("Sub", "own", "others", "y"),
+    ]
+    ends = {"end": I64([-1]), "begin": I64([-9]), "axis": I64([1]), "back": I64([-1])}
+    constants = {"limit": I64(9), "word": np.asarray(rows, I64), "table": TABLE, **ends}
+    check(tmp_path, nodes, {"x": RNG.integers(0, 20, (12, 8))}, **constants)
+    layers = tacit.compile(tmp_path / "m.onnx").plan["layers"]
+    looked_up = not [layer for layer in layers if layer["op"] == "NonNegative"]
+    assert looked_up == (form == "one number")
+
+
+def of_ends(place, marks="ends"):
+    """`h[mask].view(len(x), -1, 3)[:, place]`."""
+    return [
+        node("Gather", "table", "x", "g"),
+        node("Mul", "g", "by", "h"),
+        node("Equal", "x", "end", "ends"),
+        node("Cast", "ends", "numbers", to=TensorProto.INT64),
+        node("NonZero", marks, "places"),
+        node("Transpose", "places", "turned", perm=[1, 0]),
+        node("GatherND", "h", "turned", "rows"),
+        node("Shape", "h", "n", start=0, end=1),
+        node("Concat", "n", "each", "width", "s", axis=0),
+        node("Reshape", "rows", "s", "beside"),
+        node("Gather", "beside", place, "y", axis=1),
+    ]
+
+
+ENDS = {
+    "end": I64(END),
+    "each": I64([-1]),
+    "width": I64([3]),
+    "last": I64(-1),
+    "first": I64(0),
+    "by": SHIFTED["by"],
+    "table": TABLE,
+}
+
+
+def ended(items, ends):
+    """Texts with the token that ends them at some places each."""
+    x = RNG.integers(4, 20, (items, 8))
+    for row in x:
+        row[RNG.choice(8, ends, replace=False)] = END
+    return x
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon"])
+@pytest.mark.parametrize("ends", [1, 3])
+@pytest.mark.parametrize("place", ["last", "first"])
+def test_the_row_of_the_token_that_ends(tmp_path, place, ends, protocol):
+    check(tmp_path, of_ends(place), {"x": ended(12, ends)}, protocol, **ENDS)
+
+
+def test_the_row_of_a_mark_that_is_a_number(tmp_path):
+    check(tmp_path, of_ends("last", "numbers"), {"x": ended(12, 2)}, **ENDS)
+
+
+def test_items_that_end_differently(tmp_path):
+    """Each by itself; together, onnxruntime takes rows of other items, or none. Without a mark the row is zeros."""
+    x = ended(3, 1)
+    x[1, :4] = END
+    x[2] = 5
+    saved(tmp_path / "m.onnx", of_ends("last"), {"x": x}, ENDS)
+    found = tacit.local("clear").predict(tacit.compile(tmp_path / "m.onnx"), x).output
+    last = [np.flatnonzero(row == END)[-1] for row in x[:2]]
+    right = [TABLE[END] * (at + 1) for at in last]
+    np.testing.assert_allclose(found, [*right, np.zeros(3)], atol=2e-3)
+
+
+def test_another_place_of_what_a_mask_leaves_is_refused(tmp_path):
+    saved(tmp_path / "m.onnx", of_ends("second"), {"x": ended(9, 3)}, ENDS | {"second": I64(1)})
+    with pytest.raises(tacit.CompileError, match="NonZero"):
+        tacit.compile(tmp_path / "m.onnx")
