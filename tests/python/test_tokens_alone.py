@@ -1,4 +1,4 @@
-"""What is made of tokens alone, and the row of the token that ends a text, as torch exports them."""
+"""What is made of tokens alone, and the row of the token that ends a text, as torch has them."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ START, END, PADDING = 2, 3, 1
 
 
 def shifted(padded):
-    """Tokens one place on, behind a token that begins them, as decoders are fed; where there are none, padding."""
+    """Tokens one place on, behind one that begins them, as decoders are fed."""
     nodes = [
         node("Slice", "x", "zero", "before", "axis", "some"),
         node("Shape", "x", "n", start=0, end=1),
@@ -64,7 +64,7 @@ def test_a_known_token_beyond_its_table_is_refused(tmp_path):
 
 @pytest.mark.parametrize("form", ["one number", "a number each", "another token"])
 def test_choices_of_tokens(tmp_path, form):
-    """Unknown words as one word: `where(x >= 9, 1, x)`, and choices that are no function of one token."""
+    """Unknown words as one: `where(x >= 9, 1, x)`, and what is no function of one token."""
     rows = np.arange(8) % 3 if form == "a number each" else 1
     other = "turned" if form == "another token" else "word"
     nodes = [
@@ -81,6 +81,21 @@ def test_choices_of_tokens(tmp_path, form):
     layers = tacit.compile(tmp_path / "m.onnx").plan["layers"]
     looked_up = not [layer for layer in layers if layer["op"] == "NonNegative"]
     assert looked_up == (form == "one number")
+
+
+def test_words_beyond_a_table(tmp_path):
+    """`where(x >= 20, 1, x)` alone tells of which tokens: those of the table and one beyond."""
+    nodes = [
+        node("GreaterOrEqual", "x", "limit", "unknown"),
+        node("Where", "unknown", "word", "x", "known"),
+        node("Gather", "table", "known", "y"),
+    ]
+    constants = {"limit": I64(20), "word": I64(1), "table": TABLE}
+    x = RNG.integers(0, 21, (12, 8))
+    check(tmp_path, nodes, {"x": x}, **constants)
+    model = tacit.compile(tmp_path / "m.onnx")
+    with pytest.raises(tacit.InputError, match="from 0 to 20"):
+        tacit.local("clear").predict(model, x + 1)
 
 
 def of_ends(place, marks="ends"):
@@ -131,7 +146,7 @@ def test_the_row_of_a_mark_that_is_a_number(tmp_path):
 
 
 def test_items_that_end_differently(tmp_path):
-    """Each by itself; together, onnxruntime takes rows of other items, or none. Without a mark the row is zeros."""
+    """Each by itself, where onnxruntime fails. Without a mark the row is zeros."""
     x = ended(3, 1)
     x[1, :4] = END
     x[2] = 5

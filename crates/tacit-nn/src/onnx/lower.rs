@@ -168,6 +168,9 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Places" => {
             unsupported("its places are computed: fix them, as with --fix position_ids=0:8")
         }
+        "Range" => unsupported(
+            "how many numbers it makes is computed, which no party may know: make as many as an axis has, as arange(x.shape[1])",
+        ),
         "ByHeads" => attention::by_heads(call, builder),
         "Unpadded" => attention::unpadded(call),
         "SwiGLU" => activation::swiglu(call, builder),

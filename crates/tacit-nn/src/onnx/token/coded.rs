@@ -1,7 +1,9 @@
 //! Categories among the numbers of an input: columns of a matrix of floats that are cast to whole numbers, which choose
 //! rows of a table. They are shared as the numbers that they are, and their owner checks that they are categories.
 
-use super::{Given, is_itself, limited};
+use std::collections::HashSet;
+
+use super::{Given, ask, is_itself, limited};
 use crate::graph::{InputKind, Op, ValueId};
 use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value};
@@ -43,7 +45,7 @@ pub(super) fn untruncated(
 }
 
 /// The whole numbers that indices of a table of so many rows may be. Of whole numbers of an input to which constants are
-/// added it asks that they choose from no more rows.
+/// added it asks that they choose from no more rows; of others that integers of one input alone make, that these be tokens.
 pub(in crate::onnx) fn numbers(
     builder: &mut Builder,
     index: &Value,
@@ -57,7 +59,32 @@ pub(in crate::onnx) fn numbers(
         let limits: Vec<usize> = shifts.into_iter().map(limit).collect();
         limited(builder, &given, &limits)?;
     }
+    if let (Err(_), Value::Secret { id, .. }) = (&found, index)
+        && let Some(input) = only_integers(builder, *id)
+    {
+        // One beyond the table, where a choice takes another row for it.
+        let classes = classes + 1;
+        return ask(builder, input, InputKind::Tokens { classes });
+    }
     found
+}
+
+/// The input of integers that a value is made of alone.
+fn only_integers(builder: &Builder, id: ValueId) -> Option<usize> {
+    let (mut open, mut seen, mut only) = (vec![id], HashSet::new(), None);
+    while let Some(id) = open.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        if let Some(given) = Given::of(builder, id) {
+            let integers = given.lookup.is_none() && given.kind(builder) == InputKind::Integers;
+            let same = *only.get_or_insert(given.input) == given.input;
+            (integers && same).then_some(())?;
+        } else {
+            open.extend(&builder.nodes[id.checked_sub(1)?].inputs);
+        }
+    }
+    only
 }
 
 /// Whole numbers of an input, and the whole number that is added to each.
