@@ -17,8 +17,7 @@ pub struct Input {
     /// What the input's numbers are.
     pub kind: InputKind,
     /// How many rows each token may choose from, where not all may choose all rows; of numbers some of which are
-    /// categories, how many each of these has, and 0 of every other. Of numbers some of which are categories: how many
-    /// each of these has, and 0 of every other.
+    /// categories, how many each of these has, and 0 of every other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<usize>,
     /// The texts that the model knows, of an input of texts: what is given for each is its place among them.

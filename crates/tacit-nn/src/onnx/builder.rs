@@ -37,6 +37,8 @@ pub(super) struct Builder {
     pub batch: Option<i64>,
     /// The inputs of the model.
     pub inputs: Vec<Input>,
+    /// How far from 0 the numbers of inputs of short integers reach, by the inputs' places.
+    pub reach: HashMap<usize, f64>,
     /// An input whose numbers must be of another kind than was assumed, and which.
     pub wanted: Option<(usize, InputKind)>,
     /// How many rows some numbers of an input may choose from, by inputs.

@@ -147,6 +147,12 @@ impl<'a> Importer<'a> {
             let constant = self.fixed(proto, &axes, builder)?;
             env.insert(&proto.name, Value::Constant(constant));
         }
+        let short = |(at, input): (usize, &Input)| {
+            let kind = self.types.get(&input.name).filter(|kind| kind.is_short())?;
+            let (least, most) = kind.holds_within();
+            Some((at, f64::from(most.max(-least))))
+        };
+        builder.reach = inputs.iter().enumerate().filter_map(short).collect();
         builder.inputs = inputs.clone();
         Ok(inputs)
     }

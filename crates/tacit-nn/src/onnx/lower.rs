@@ -15,7 +15,7 @@ use super::{
     places, pool, power, product,
 };
 use super::{quantise, rearrange, recurrent, reduce, resize, rotary, rounding, sampled};
-use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole};
+use super::{scatter, shape, tables, tail, token, top, trigonometric, turned, whole, wrapped};
 use crate::graph::{Op, len};
 
 /// Operations whose constants are numbers beside those of items, and no sizes, axes or places.
@@ -58,6 +58,7 @@ pub(super) fn lower(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fa
         return by_form(&call, builder);
     }
     let made = by_form(call, builder)?;
+    wrapped::refuse(call, builder, &made)?;
     if let ([Value::Secret { id, .. }], Some(Value::Secret { id: from, .. })) =
         (&made[..], call.input(0))
         && let Some(function) = Rising::named(&call.node.op_type)

@@ -91,6 +91,7 @@ mod typed;
 mod weighed;
 mod which;
 mod whole;
+mod wrapped;
 mod write;
 mod written;
 
