@@ -166,6 +166,30 @@ def test_masks_that_fill_a_tensor(tmp_path, kind, form):
     check(tmp_path, nodes, {"x": x}, limit=F32(-2), far=far)
 
 
+@pytest.mark.parametrize("form", ["Clip", "Max", "Relu", "read twice"])
+def test_the_largest_of_nothing_is_clipped(tmp_path, form):
+    """`where(mask, h, -1e30).amax(1).clamp(min=-9)`: of a row that is hidden whole it is -9."""
+    nodes = [
+        node("Greater", "x", "limit", "mask"),
+        node("Where", "mask", "x", "far", "w"),
+        node("ReduceMax", "w", "m", axes=[1], keepdims=0),
+        node("Relu", "m", "y") if form == "Relu" else node("Max", "m", "low", "y"),
+    ]
+    if form == "Clip":
+        nodes[-1] = node("Clip", "m", "low", "y")
+    x = RNG.standard_normal((12, 7, 3)).astype(F32)
+    x[3] = -5
+    constants = {"limit": F32(-2), "far": F32(-1e30), "low": F32(-9)}
+    if form != "read twice":
+        check(tmp_path, nodes, {"x": x}, **constants)
+        return
+    nodes[-1:] = [node("Clip", "m", "low", "c"), node("Max", "c", "m", "y")]
+    right = np.where(x > -2, x, x.min(1, keepdims=True)).max(1)
+    saved(tmp_path / "m.onnx", nodes, {"x": x}, constants)
+    found = tacit.local("clear").predict(tacit.compile(tmp_path / "m.onnx"), x).output
+    np.testing.assert_allclose(found, right, atol=2e-3)
+
+
 def test_places_in_their_order(tmp_path):
     """The largest of a row as they stand in it: places of places."""
     nodes = [

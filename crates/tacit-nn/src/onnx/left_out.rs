@@ -6,7 +6,11 @@
 //! experts choose among `where(mask, -inf, x)`: a number below all others of the row is as good. Texts of several lengths
 //! are pooled by the largest of `where(mask, -inf, x)`, or of `x + mask * -3.4e38`: the least of the row is as good there.
 
+mod limited;
+
 use std::collections::HashSet;
+
+use limited::Limited;
 
 use super::lowest::BEYOND;
 use super::made::{int, ints, node, single, wholes};
@@ -201,12 +205,13 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
         });
         inputs.map(|input| input.name.clone()).collect()
     };
+    let limited = Limited::of(graph);
     for (at, change) in changes(graph, |makers, node| change(makers, node, &read, &counted)) {
         match change {
             Change::Of(scores) => graph.node[at].input[0] = scores,
             Change::Exponential(choice) => exponential(graph, at, &choice),
             Change::Places(choice, axis) => places(graph, at, &choice, axis, opset),
-            Change::Extreme(choice) => extreme(graph, at, choice),
+            Change::Extreme(choice) => extreme(graph, at, choice, &limited),
         }
     }
 }
@@ -252,27 +257,38 @@ fn places(graph: &mut GraphProto, at: usize, choice: &Choice, axis: i64, opset: 
 }
 
 /// The smallest of all along the same axes in the place of what is below all, of which the largest is taken; the largest
-/// where the smallest is. Of a row of which a mask leaves nothing that is what is taken.
-fn extreme(graph: &mut GraphProto, at: usize, choice: Choice) {
+/// where the smallest is. Of a row of which a mask leaves nothing that is what is taken. Where nothing below a number is
+/// read of the result, that number stands in their place, and of such a row it is read, as in the file.
+fn extreme(graph: &mut GraphProto, at: usize, choice: Choice, limited: &Limited) {
     let taken = graph.node[at].clone();
     let output = taken.output.first().map_or("", |name| name);
     let [least, given] =
         ["least", "kept"].map(|what| format!("{output}/{what} of what a mask leaves"));
     let (mut nodes, choice) = choice.with_truth(output);
-    let all = choice.all(&mut nodes, output);
-    let mut other = NodeProto {
-        op_type: match &taken.op_type[..] {
-            "ReduceMax" => "ReduceMin".into(),
-            _ => "ReduceMax".into(),
-        },
-        name: least.clone(),
-        output: vec![least.clone()],
-        ..taken
+    let (opposite, limits) = match &taken.op_type[..] {
+        "ReduceMax" => ("ReduceMin", &limited.below),
+        _ => ("ReduceMax", &limited.above),
     };
-    other.input[0].clone_from(&all);
-    other.attribute.retain(|a| a.name != "keepdims");
-    other.attribute.push(int("keepdims", 1));
-    nodes.push(other);
+    let all = match limits.get(output) {
+        Some(&number) => {
+            graph.initializer.push(single(&least, number));
+            choice.other.clone()
+        }
+        None => {
+            let all = choice.all(&mut nodes, output);
+            let mut other = NodeProto {
+                op_type: opposite.into(),
+                name: least.clone(),
+                output: vec![least.clone()],
+                ..taken.clone()
+            };
+            other.input[0].clone_from(&all);
+            other.attribute.retain(|a| a.name != "keepdims");
+            other.attribute.push(int("keepdims", 1));
+            nodes.push(other);
+            all
+        }
+    };
     nodes.push(choice.between(&least, &all, &given));
     graph.node.extend(nodes);
     graph.node[at].input[0] = given;
