@@ -98,6 +98,20 @@ def test_words_beyond_a_table(tmp_path):
         tacit.local("clear").predict(model, x + 1)
 
 
+def test_lengths_that_are_clipped(tmp_path):
+    """`h.gather(1, (n - 1).clamp(min=0))`: of a length of 0 the first step is taken."""
+    nodes = [
+        node("Sub", "n", "one", "before"),
+        node("Clip", "before", "zero", "place"),
+        node("Unsqueeze", "place", "axis", "places"),
+        node("GatherElements", "x", "places", "y", axis=1),
+    ]
+    x = RNG.standard_normal((12, 8)).astype(F32)
+    n = RNG.integers(0, 9, 12)
+    n[0] = 0
+    check(tmp_path, nodes, {"x": x, "n": n}, one=I64(1), zero=I64(0), axis=I64([1]))
+
+
 def of_ends(place, marks="ends"):
     """`h[mask].view(len(x), -1, 3)[:, place]`."""
     return [

@@ -95,12 +95,7 @@ fn whole_ends(builder: &Builder, value: &Value) -> Option<(f64, f64)> {
         Value::Constant(constant) => {
             let numbers = constant.data.floats();
             let whole = numbers.iter().all(|v| v.fract() == 0.0);
-            let ends = numbers.iter().map(|v| f64::from(*v));
-            whole.then(|| {
-                ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
-                    (low.min(v), high.max(v))
-                })
-            })
+            whole.then(|| which::hull(&numbers))
         }
         _ => None,
     }

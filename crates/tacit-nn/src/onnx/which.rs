@@ -105,38 +105,90 @@ pub(super) fn numbers(builder: &Builder, value: &Value, classes: usize) -> Resul
     Ok((low as i64..=high as i64).map(|v| v as f32).collect())
 }
 
+/// The most sums that are followed to values whose ends are known.
+const FOLLOWED: usize = 4;
+
 /// Where the elements of a value lie by the way it is made, whatever the inputs are.
-pub(super) fn ends(builder: &Builder, mut id: ValueId) -> (f64, f64) {
+pub(super) fn ends(builder: &Builder, id: ValueId) -> (f64, f64) {
+    followed(builder, id, FOLLOWED)
+}
+
+fn followed(builder: &Builder, mut id: ValueId, most: usize) -> (f64, f64) {
     while let (at, _) = builder.moved_from(id)
         && let Some(&from) = builder.chosen_from.get(&at)
     {
         id = from;
     }
+    let known = builder.within.get(&builder.moved_from(id).0);
+    let chosen = marks_of(builder, id).map(|(_, numbers, _)| hull(&numbers));
+    if let Some(known) = chosen.or(known.copied()) {
+        return known;
+    }
+    let (low, high) = of_inputs(builder, id);
+    match of_sum(builder, id, most) {
+        Some((least, largest)) => (low.max(least), high.min(largest)),
+        None => (low, high),
+    }
+}
+
+/// The ends of a sum, or of a value by constant factors and terms, by those of what it is made of.
+fn of_sum(builder: &Builder, id: ValueId, most: usize) -> Option<(f64, f64)> {
+    let (at, _) = builder.moved_from(id);
+    let node = &builder.nodes[at.checked_sub(1)?];
+    let of = |i: usize| {
+        most.checked_sub(1)
+            .map(|most| followed(builder, node.inputs[i], most))
+    };
+    match &node.op {
+        Op::Add => {
+            let (a, b) = (of(0)?, of(1)?);
+            Some((a.0 + b.0, a.1 + b.1))
+        }
+        Op::Sub => {
+            let (a, b) = (of(0)?, of(1)?);
+            Some((a.0 - b.1, a.1 - b.0))
+        }
+        Op::Affine(affine) => {
+            let (low, high) = of(0)?;
+            let number =
+                |of: &Weights, at: usize, plain| of.get(at).map_or(plain, |&v| f64::from(v));
+            let each = (0..affine.channels()).flat_map(|at| {
+                let (scale, shift) = (
+                    number(&affine.scale, at, 1.0),
+                    number(&affine.shift, at, 0.0),
+                );
+                [low * scale + shift, high * scale + shift]
+            });
+            let none = (f64::INFINITY, f64::NEG_INFINITY);
+            Some(each.fold(none, |(low, high), v| (low.min(v), high.max(v))))
+        }
+        _ => None,
+    }
+}
+
+/// The least and the largest of numbers.
+pub(super) fn hull(numbers: &[f32]) -> (f64, f64) {
+    let each = numbers.iter().map(|&v| f64::from(v));
+    each.fold((FAR, -FAR), |(low, high), v| (low.min(v), high.max(v)))
+}
+
+/// Where the elements of a value lie by the operations that make it of the inputs.
+fn of_inputs(builder: &Builder, id: ValueId) -> (f64, f64) {
     let graph = Graph {
         inputs: builder.inputs.clone(),
         nodes: builder.nodes[..id].to_vec(),
         output: id,
         outputs: vec![],
     };
-    let ends = graph.inputs.iter().flat_map(|input| {
+    let ends = graph.inputs.iter().enumerate().flat_map(|(at, input)| {
         let end = match input.kind {
             InputKind::Tokens { classes } => classes as f64,
             InputKind::Truths => 1.0,
-            _ => FAR,
+            _ => builder.reach.get(&at).copied().unwrap_or(FAR),
         };
         std::iter::repeat_n(end, input.given_len())
     });
-    let known = builder.within.get(&builder.moved_from(id).0);
-    let chosen = marks_of(builder, id).map(|(_, numbers, _)| {
-        let ends = numbers.iter().map(|&v| f64::from(v));
-        ends.fold((FAR, -FAR), |(low, high): (f64, f64), v| {
-            (low.min(v), high.max(v))
-        })
-    });
-    match chosen.or(known.copied()) {
-        Some(known) => known,
-        None => worst_case(&graph, &ends.collect::<Vec<_>>())[id],
-    }
+    worst_case(&graph, &ends.collect::<Vec<_>>())[id]
 }
 
 /// The rows of a table of `n` numbers each, of which the elements of `x` choose one each by their number, among

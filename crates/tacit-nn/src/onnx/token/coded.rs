@@ -69,7 +69,7 @@ pub(in crate::onnx) fn numbers(
     found
 }
 
-/// The input of integers that a value is made of alone.
+/// The input of integers that a value is made of alone, without a division: what is left of one may be any number.
 fn only_integers(builder: &Builder, id: ValueId) -> Option<usize> {
     let (mut open, mut seen, mut only) = (vec![id], HashSet::new(), None);
     while let Some(id) = open.pop() {
@@ -81,7 +81,9 @@ fn only_integers(builder: &Builder, id: ValueId) -> Option<usize> {
             let same = *only.get_or_insert(given.input) == given.input;
             (integers && same).then_some(())?;
         } else {
-            open.extend(&builder.nodes[id.checked_sub(1)?].inputs);
+            let node = &builder.nodes[id.checked_sub(1)?];
+            (!matches!(node.op, Op::Whole(_))).then_some(())?;
+            open.extend(&node.inputs);
         }
     }
     only
