@@ -181,7 +181,12 @@ pub(super) fn sum(
 }
 
 /// The largest of every row.
-fn max(c: &mut Composer, x: ValueId, rows: usize, size: usize) -> Result<ValueId, Fault> {
+pub(super) fn max(
+    c: &mut Composer,
+    x: ValueId,
+    rows: usize,
+    size: usize,
+) -> Result<ValueId, Fault> {
     c.node("max", Op::MaxPool(whole(rows, [1, size])), &[x], vec![rows])
 }
 

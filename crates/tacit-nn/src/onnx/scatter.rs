@@ -3,9 +3,10 @@
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::compose::{Composer, value};
-use super::constant::bounded_len;
+use super::constant::{Constant, bounded_len};
+use super::lowest::BEYOND;
 use super::moves::{blocks_at, elements_at, needs_whole};
-use super::reduce::sum;
+use super::reduce::{max, sum};
 use crate::graph::{Affine, FILL, Op, ValueId, Weights, len};
 
 /// The first input with other elements, or sums or products, at constant places.
@@ -22,7 +23,12 @@ pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     }
     let (x, shape) = match (call.required(0)?, call.required(2)?) {
         (Value::Constant(into), Value::Secret { id, .. }) => {
-            (constant(call, builder, *id)?, &into.shape[..])
+            let numbers = match lowest(call, into) {
+                Some(absent) => kept(into, &absent),
+                None => call.weights(0)?.1,
+            };
+            let x = constant(call, builder, *id, (&into.shape, numbers))?;
+            (x, &into.shape[..])
         }
         _ => call.secret(0)?,
     };
@@ -31,9 +37,33 @@ pub(super) fn scatter(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     Ok(value(id, shape.to_vec()))
 }
 
-/// The first input, a constant, as a value; `beside` is not read.
-fn constant(call: &Call, builder: &mut Builder, beside: ValueId) -> Result<ValueId, Fault> {
-    let (shape, numbers) = call.weights(0)?;
+/// Of a constant that is joined with the largest of updates, or the smallest, which elements are so low, or so high,
+/// that any update counts in their place.
+fn lowest(call: &Call, into: &Constant) -> Option<Vec<bool>> {
+    let sign = match call.text("reduction", "none").as_str() {
+        "max" => -1.0,
+        "min" => 1.0,
+        _ => return None,
+    };
+    let numbers = into.data.floats();
+    Some(numbers.iter().map(|v| sign * v >= BEYOND).collect())
+}
+
+/// The numbers of a constant, 0 where it is absent.
+fn kept(into: &Constant, absent: &[bool]) -> Weights {
+    let numbers = into.data.floats();
+    let kept = numbers.iter().zip(absent);
+    kept.map(|(v, absent)| if *absent { 0.0 } else { *v })
+        .collect()
+}
+
+/// The first input, a constant of this shape and these numbers, as a value; `beside` is not read.
+fn constant(
+    call: &Call,
+    builder: &mut Builder,
+    beside: ValueId,
+    (shape, numbers): (&[usize], Weights),
+) -> Result<ValueId, Fault> {
     let mut c = Composer::new(call, builder);
     let index = vec![FILL; len(shape)];
     let zeros = Op::Rearrange { index, fill: 0.0 };
@@ -210,9 +240,17 @@ fn computed(
     match call.text("reduction", "none").as_str() {
         "none" => {}
         "add" => return added(call, builder, [x, updates], places),
+        "max" => return largest(call, builder, [x, updates], places),
+        "min" => {
+            let c = &mut Composer::new(call, builder);
+            let x = c.affine("opposite", x, -1.0, 0.0)?;
+            let updates = c.affine("opposite updates", updates, -1.0, 0.0)?;
+            let opposite = largest(call, builder, [x, updates], places)?;
+            return Composer::new(call, builder).affine("scattered", opposite, -1.0, 0.0);
+        }
         other => {
             return unsupported(format!(
-                "its updates are computed, and its reduction is '{other}'; 'none' and 'add' are supported"
+                "its updates are computed, and its reduction is '{other}'; 'none', 'add', 'max' and 'min' are supported"
             ));
         }
     }
@@ -232,6 +270,53 @@ fn computed(
     )
 }
 
+/// For each of `n` places the updates that are for it.
+fn by_place(n: usize, places: &[usize]) -> Result<(Vec<Vec<u32>>, usize), Fault> {
+    let mut own = vec![Vec::new(); n];
+    for (update, &place) in places.iter().enumerate() {
+        own[place].push(update as u32);
+    }
+    let most = own.iter().map(Vec::len).max().unwrap_or(0).max(1);
+    bounded_len(&[n, most])?;
+    Ok((own, most))
+}
+
+/// The largest of every element and the updates of its place.
+fn largest(
+    call: &Call,
+    builder: &mut Builder,
+    [x, updates]: [ValueId; 2],
+    places: &[usize],
+) -> Result<ValueId, Fault> {
+    let n = builder.len(x);
+    let (own, most) = by_place(n, places)?;
+    let absent = match call.required(0)? {
+        Value::Constant(into) => lowest(call, into),
+        _ => None,
+    };
+    let is_absent = |at: usize| absent.as_ref().is_some_and(|absent| absent[at]);
+    let mut index = Vec::with_capacity(n * (most + 1));
+    for (at, of) in own.iter().enumerate() {
+        let updates = of.iter().map(|update| n as u32 + update);
+        // Where updates are missing one that is there stands again.
+        let again = match of.first() {
+            Some(update) if is_absent(at) => n as u32 + update,
+            None if is_absent(at) => {
+                return unsupported(format!(
+                    "no update is for element {at}, which its first input leaves as far as a float reaches"
+                ));
+            }
+            _ => at as u32,
+        };
+        index.extend(updates.chain(std::iter::repeat(again)).take(most + 1));
+    }
+    let c = &mut Composer::new(call, builder);
+    let joined = Op::Concat { outer: 1 };
+    let all = c.node("joined", joined, &[x, updates], vec![n + places.len()])?;
+    let rows = c.moved("by place", all, index, vec![n, most + 1])?;
+    max(c, rows, n, most + 1)
+}
+
 /// Every element and the sum of the updates of its place.
 fn added(
     call: &Call,
@@ -240,12 +325,7 @@ fn added(
     places: &[usize],
 ) -> Result<ValueId, Fault> {
     let shape = builder.shape(x);
-    let mut own = vec![Vec::new(); len(&shape)];
-    for (update, &place) in places.iter().enumerate() {
-        own[place].push(update as u32);
-    }
-    let most = own.iter().map(Vec::len).max().unwrap_or(0).max(1);
-    bounded_len(&[own.len(), most])?;
+    let (own, most) = by_place(len(&shape), places)?;
     let row = |of: &Vec<u32>| {
         let missing = vec![FILL; most - of.len()];
         [&of[..], &missing].concat()

@@ -267,7 +267,7 @@ fn what_is_not_supported_is_listed_at_once() {
     for part in [
         "'the Bernoulli' (Bernoulli): not supported: it draws random numbers\n",
         "'the Mystery' (Mystery): not supported\n",
-        "'the Range' (Range): it is supported only where all its inputs are constants",
+        "'the Range' (Range): how many numbers it makes is computed",
         "(com.example::Relu)",
     ] {
         assert!(text.contains(part), "'{text}' does not say '{part}'");

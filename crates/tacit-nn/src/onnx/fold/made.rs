@@ -335,34 +335,83 @@ pub(super) fn reduced(call: &Call) -> Result<Constant, Fault> {
     Ok(result)
 }
 
-/// A constant with others at constant places.
+/// A constant with others at constant places, or joined with them there.
 pub(super) fn scattered(call: &Call) -> Result<Constant, Fault> {
     let (from, updates) = (call.constant(0)?, call.constant(2)?);
-    let reduction = call.text("reduction", "none");
-    if reduction != "none" {
-        return unsupported(format!("it joins constants by '{reduction}'"));
-    }
+    let join = Join::named(&call.text("reduction", "none"))?;
     let places = scatter::places(call, &from.shape)?;
     if places.len() != updates.data.len() || from.kind != updates.kind {
         return bad("its updates do not fit its indices or its first input");
     }
+    let kind = from.kind;
     let data = match (&from.data, &updates.data) {
-        (Data::Int(old), Data::Int(new)) => Data::Int(replaced(old, new, &places)),
-        (Data::Double { exact: old, .. }, Data::Double { exact: new, .. }) => {
-            Data::double(replaced(old, new, &places))
+        (Data::Int(old), Data::Int(new)) => {
+            let all = joined(old, new, &places, |a, b| join.integers(a, b));
+            let held = all.into_iter().map(|v| kind.wrap(v));
+            let all: Option<Vec<i64>> = held.collect();
+            let why = || format!("its results are beyond what {} holds", kind.name());
+            Data::Int(all.ok_or_else(|| Fault::Unsupported(why()))?)
         }
-        (old, new) => Data::Float(replaced(&old.floats(), &new.floats(), &places).into()),
+        (Data::Double { exact: old, .. }, Data::Double { exact: new, .. }) => {
+            Data::double(joined(old, new, &places, |a, b| join.floats(a, b)))
+        }
+        (old, new) => {
+            let one = |a: f32, b: f32| join.floats(a.into(), b.into()) as f32;
+            Data::Float(joined(&old.floats(), &new.floats(), &places, one).into())
+        }
     };
     let shape = from.shape.clone();
-    let kind = from.kind;
     Ok(Constant { shape, kind, data })
 }
 
-/// The elements of `old` with `new` ones at `places`; of updates of one place the last counts.
-fn replaced<T: Copy>(old: &[T], new: &[T], places: &[usize]) -> Vec<T> {
+/// What becomes of an element and an update of its place.
+#[derive(Clone, Copy)]
+enum Join {
+    Replace,
+    Add,
+    Mul,
+    Max,
+    Min,
+}
+
+impl Join {
+    fn named(reduction: &str) -> Result<Self, Fault> {
+        Ok(match reduction {
+            "none" => Join::Replace,
+            "add" => Join::Add,
+            "mul" => Join::Mul,
+            "max" => Join::Max,
+            "min" => Join::Min,
+            other => return bad(format!("its 'reduction' is '{other}'")),
+        })
+    }
+
+    fn integers(self, old: i64, new: i64) -> i64 {
+        match self {
+            Join::Replace => new,
+            Join::Add => old.wrapping_add(new),
+            Join::Mul => old.wrapping_mul(new),
+            Join::Max => old.max(new),
+            Join::Min => old.min(new),
+        }
+    }
+
+    fn floats(self, old: f64, new: f64) -> f64 {
+        match self {
+            Join::Replace => new,
+            Join::Add => old + new,
+            Join::Mul => old * new,
+            Join::Max => old.max(new),
+            Join::Min => old.min(new),
+        }
+    }
+}
+
+/// The elements of `old`, joined with `new` ones at `places`, one after the other.
+fn joined<T: Copy>(old: &[T], new: &[T], places: &[usize], join: impl Fn(T, T) -> T) -> Vec<T> {
     let mut all = old.to_vec();
     for (&place, &v) in places.iter().zip(new) {
-        all[place] = v;
+        all[place] = join(all[place], v);
     }
     all
 }

@@ -148,7 +148,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "ScatterElements",
             3,
             &[("axis", Int, 11, NOW), ("reduction", Text, 16, NOW)],
-            "constant indices, each once unless they add; or, along the last axis and where the file declares shapes, places that TopK or ArgMax found; or tokens of an input, into rows that are one number everywhere",
+            "constant indices, each once unless updates are joined with what stands there; computed updates add, or the largest or smallest counts; or, along the last axis and where the file declares shapes, places that TopK or ArgMax found; or tokens of an input, into rows that are one number everywhere",
         ),
     ),
     from(
@@ -157,7 +157,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "ScatterND",
             3,
             &[("reduction", Text, 16, NOW)],
-            "constant indices, each once unless they add",
+            "constant indices, each once unless updates are joined with what stands there; computed updates add, or the largest or smallest counts",
         ),
     ),
     op("Size", 1, &[], ""),
