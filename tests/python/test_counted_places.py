@@ -238,6 +238,42 @@ def test_shares_of_nothing(tmp_path, divided, form):
     check(tmp_path, nodes, {"x": x}, samples=x, last=I64([-1]), zero=F32(0))
 
 
+@pytest.mark.parametrize("form", ["sum", "product"])
+def test_attention_to_nothing(tmp_path, form):
+    """`nan_to_num` of what a softmax weighs: of texts of which a mask hides all, 0."""
+    weighed = {
+        "sum": [
+            node("Unsqueeze", "p", "last", "column"),
+            node("Mul", "column", "x", "m"),
+            node("ReduceSum", "m", "axis", "h", keepdims=0),
+        ],
+        "product": [
+            node("Unsqueeze", "p", "axis", "row"),
+            node("MatMul", "row", "x", "m"),
+            node("Squeeze", "m", "axis", "h"),
+        ],
+    }
+    nodes = [
+        node("Unsqueeze", "n", "axis", "column of n"),
+        node("GreaterOrEqual", "places", "column of n", "mask"),
+        node("ReduceSum", "x", "last", "s", keepdims=0),
+        node("Where", "mask", "far", "s", "w"),
+        node("Softmax", "w", "p", axis=1),
+        *weighed[form],
+        node("IsNaN", "h", "no"),
+        node("Where", "no", "zero", "h", "k"),
+        node("IsInf", "k", "inf"),
+        node("Greater", "k", "zero", "above"),
+        node("And", "inf", "above", "most"),
+        node("Where", "most", "large", "k", "y"),
+    ]
+    constants = {"places": np.arange(8)[None], "far": LOWEST, "last": I64([2]), "axis": I64([1])}
+    x = RNG.standard_normal((12, 8, 3)).astype(F32)
+    n = RNG.integers(0, 9, 12)
+    n[:2] = 0, 8
+    check(tmp_path, nodes, {"x": x, "n": n}, zero=F32(0), large=-np.finfo(F32).min, **constants)
+
+
 def test_whether_a_quotient_is_a_number_is_no_answer(tmp_path):
     """Of 1 / 0 no answer is NaN, though a choice may be told so."""
     nodes = [

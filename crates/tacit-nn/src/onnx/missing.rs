@@ -14,9 +14,9 @@ use crate::graph::{Function, Op, ValueId};
 /// Where shares of a softmax are those of a line of which nothing is left; nowhere in an input.
 pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (id, shape, batch) = call.secret_at(0)?;
-    let shares = of_shares(builder, id);
-    let never =
-        shares.is_some() && !builder.hides.get() || shares.is_none() && is_finite(builder, id);
+    let shares = of_shares(builder, id, FOLLOWED);
+    let never = shares.is_some() && !builder.hides.get()
+        || shares.is_none() && is_finite(builder, id, false);
     if never {
         return Ok(nowhere(call, shape, batch));
     }
@@ -43,7 +43,7 @@ pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
 /// Nowhere in what is finite by the way it is made.
 pub(super) fn is_infinite(call: &Call, builder: &Builder) -> Result<Value, Fault> {
     let (id, shape, batch) = call.secret_at(0)?;
-    match is_finite(builder, id) {
+    match is_finite(builder, id, true) {
         true => Ok(nowhere(call, shape, batch)),
         false => unsupported(
             "it is asked of what a function makes that is not finite everywhere; every number that a party has is finite",
@@ -62,31 +62,74 @@ fn nowhere(call: &Call, shape: &[usize], batch: usize) -> Value {
     Value::Constant(Constant { shape, kind, data })
 }
 
-/// Whether a value is made of inputs by what is finite wherever these are.
-fn is_finite(builder: &Builder, id: ValueId) -> bool {
+/// Whether a value is made of inputs by what is finite wherever these are: of shares of a softmax, too, where these are
+/// taken for `bounded`, which they are where they are numbers.
+fn is_finite(builder: &Builder, id: ValueId, bounded: bool) -> bool {
     let (mut open, mut seen) = (vec![id], HashSet::new());
     while let Some(id) = open.pop() {
-        if !seen.insert(id) {
+        if !seen.insert(id) || bounded && builder.lines.contains_key(&id) {
             continue;
         }
         let Some(node) = id.checked_sub(1).map(|at| &builder.nodes[at]) else {
             continue;
         };
-        let bounded = [Function::Sigmoid, Function::Tanh, Function::Erf];
+        let everywhere = [Function::Sigmoid, Function::Tanh, Function::Erf];
         match &node.op {
-            Op::Function { function, .. } if !bounded.contains(function) => return false,
+            Op::Function { function, .. } if !everywhere.contains(function) => return false,
             _ => open.extend(&node.inputs),
         }
     }
     true
 }
 
-/// The largest scores of the lines of a value that is shares of a softmax, or these moved, and the line of every
-/// element.
-fn of_shares(builder: &Builder, id: ValueId) -> Option<(ValueId, Vec<u32>)> {
+/// The most products and sums between shares of a softmax and what is asked of.
+const FOLLOWED: usize = 4;
+
+/// The largest scores of the lines of a value that is shares of a softmax, or these moved, times what is finite, or summed
+/// by lines; and the line of every element.
+fn of_shares(builder: &Builder, id: ValueId, most: usize) -> Option<(ValueId, Vec<u32>)> {
     let (at, places) = builder.moved_from(id);
-    let &(largest, lines) = builder.lines.get(&at)?;
-    let line = super::function::line(lines);
-    let index = places.iter().map(|&place| line(place as usize) as u32);
-    Some((largest, index.collect()))
+    let moved = |index: Vec<u32>| places.iter().map(|&place| index[place as usize]).collect();
+    if let Some(&(largest, lines)) = builder.lines.get(&at) {
+        let line = super::function::line(lines);
+        let index = places.iter().map(|&place| line(place as usize) as u32);
+        return Some((largest, index.collect()));
+    }
+    let node = &builder.nodes[at.checked_sub(1)?];
+    let of = |i: usize| of_shares(builder, node.inputs[i], most.checked_sub(1)?);
+    let finite = |i: usize| is_finite(builder, node.inputs[i], false).then_some(());
+    // Of one line are all elements of one that is summed.
+    let one = |mut lines: Box<dyn Iterator<Item = u32> + '_>| {
+        let first = lines.next()?;
+        lines.all(|line| line == first).then_some(first)
+    };
+    let (largest, index) = match &node.op {
+        Op::Mul => match of(0) {
+            Some(shares) => finite(1).map(|()| shares)?,
+            None => of(1).filter(|_| finite(0).is_some())?,
+        },
+        Op::SumPool(pool) => {
+            let (largest, lines) = of(0)?;
+            let taps = pool.kernel[0] * pool.kernel[1];
+            let of_sum = |e: usize| {
+                let read = (0..taps).filter_map(move |tap| pool.tap(e, tap));
+                one(Box::new(read.map(|from| lines[from])))
+            };
+            let sums = (0..builder.len(at)).map(of_sum);
+            (largest, sums.collect::<Option<Vec<u32>>>()?)
+        }
+        Op::MatMul(shape) => {
+            let (largest, lines) = of(0)?;
+            finite(1)?;
+            let rows = lines.chunks_exact(shape.k.max(1));
+            let rows = rows.map(|row| one(Box::new(row.iter().copied())));
+            let rows = rows.collect::<Option<Vec<u32>>>()?;
+            let each = rows
+                .iter()
+                .flat_map(|&line| std::iter::repeat_n(line, shape.n));
+            (largest, each.collect())
+        }
+        _ => return None,
+    };
+    Some((largest, moved(index)))
 }
