@@ -100,11 +100,23 @@ def _each(frame: Any) -> list[Any]:
 
 
 def exact(what: str, numbers: np.ndarray) -> np.ndarray:
-    """Numbers as float32, whose rounding floats bear; integers that it cannot hold are refused."""
+    """Numbers as float32, whose rounding floats bear; whole ones that it cannot hold are refused.
+
+    Among doubles, whole ones are those below `2^53`: beyond it every double is.
+    """
     with np.errstate(over="ignore"):
         single = np.ascontiguousarray(numbers, dtype="<f4")
-    if numbers.dtype.kind in "iu" and not np.array_equal(single.astype(numbers.dtype), numbers):
-        raise InputError(f"{what} holds integers that float32 cannot represent; scale them first")
+    if numbers.dtype.kind not in "iu" and numbers.dtype.itemsize <= single.dtype.itemsize:
+        return single
+    with np.errstate(invalid="ignore"):
+        lost = single.astype(numbers.dtype) != numbers
+    if numbers.dtype.kind == "f":
+        lost &= (np.abs(numbers) < 2**53) & (np.trunc(numbers) == numbers)
+    if lost.any():
+        raise InputError(
+            f"{what} holds integers that float32 cannot represent; take a number away from them or "
+            "scale them first, or give float32 to have the nearest"
+        )
     return single
 
 

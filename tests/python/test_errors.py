@@ -8,11 +8,11 @@ import tacit
 from tacit import TacitError
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e15, 1e300])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e16, 1e300])
 def test_no_number_or_too_large(bad, digits_model, digits):
     x = digits[0][:2].astype(np.float64)
     x[1, 0, 3, 4] = bad
-    with pytest.raises(TacitError, match=r"input.*(nan|inf|range|NaN|1e15|1000000)"):
+    with pytest.raises(TacitError, match=r"input.*(nan|inf|range|NaN|1e16|1000000)"):
         tacit.local().predict(digits_model, x)
 
 

@@ -150,6 +150,19 @@ def test_integers_that_float32_cannot_hold_are_named(frame, rows):
     assert "9007199254740993" not in str(refused.value)
 
 
+@pytest.mark.parametrize("lost", [2.0**24 + 1, -1609459201.0, 2.0**53 - 1])
+def test_whole_doubles_are_held_as_integers_are(rows, lost):
+    """`t - 1609459201.0` of seconds would be off by a hundred of them."""
+    given = MATRIX.astype(np.float64)
+    given[1, 2] = lost
+    with pytest.raises(tacit.TacitError, match="integers that float32 cannot represent"):
+        rows.reference(given)
+    rows.reference(given.astype(np.float32))
+    for kept in (2.0**24 + 1.5, 2.0**24 + 2, 2.0**53 + 2, 0.1):
+        given[1, 2] = kept
+        rows.reference(given)
+
+
 def test_a_column_alone(frame):
     np.testing.assert_array_equal(array("it", frame(TABLE)["b"]), TABLE["b"])
 
