@@ -325,3 +325,28 @@ def test_other_computed_places_are_refused_with_what_to_write(tmp_path):
     saved(tmp_path / "m.onnx", nodes, inputs, {"table": TABLE, "words": I64([20])})
     with pytest.raises(tacit.CompileError, match=r"write the rows as one_hot\(places, size\)"):
         tacit.compile(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "sirnn"])
+def test_divisors_of_either_sign(tmp_path, protocol):
+    """Ratios of gains and losses: only samples tell that a divisor has both signs."""
+    x = RNG.uniform(0.5, 4, (12, 6)).astype(F32) * RNG.choice([-1, 1], (12, 6)).astype(F32)
+    nodes = [
+        node("Slice", "x", "first", "end", "axis", "half"),
+        node("Slice", "x", "end", "all", "axis", "other"),
+        node("Div", "half", "other", "q"),
+        node("Reciprocal", "half", "r"),
+        node("Add", "q", "r", "y"),
+    ]
+    ends = {"first": I64([0]), "end": I64([3]), "all": I64([6]), "axis": I64([1])}
+    check(tmp_path, nodes, {"x": x}, protocol, samples=x, **ends)
+    check(tmp_path, nodes, {"x": np.abs(x)}, protocol, samples=np.abs(x), **ends)
+    layers = tacit.compile(tmp_path / "m.onnx", samples=np.abs(x)).plan["layers"]
+    assert not [layer for layer in layers if layer["op"] == "NonNegative"]
+
+
+def test_divisors_that_are_zero_are_refused(tmp_path):
+    nodes = [node("Reciprocal", "x", "y")]
+    saved(tmp_path / "m.onnx", nodes, {"x": np.ones((2, 3), F32)}, {})
+    with pytest.raises(tacit.CompileError, match=r"planned from 0\.0000 to"):
+        tacit.compile(tmp_path / "m.onnx", samples=np.array([[0, -1, 2]], F32))

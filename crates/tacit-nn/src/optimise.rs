@@ -2,6 +2,7 @@
 
 mod concat;
 mod ordered;
+mod signed;
 mod squares;
 
 pub(crate) use ordered::first;

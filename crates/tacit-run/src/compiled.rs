@@ -1,5 +1,6 @@
 //! A model, imported and planned.
 
+mod checks;
 mod cost;
 mod summary;
 
@@ -13,7 +14,8 @@ use serde::Deserialize;
 use tacit_nn::graph::{Input, Output};
 use tacit_nn::onnx::{self, Fixed, ImportOptions};
 use tacit_nn::plan::{
-    Functions, KeyBitsChoice, MODULI, Modulus, Order, PlanOptions, Precision, Reveal, plan,
+    Functions, KeyBitsChoice, MODULI, Modulus, Order, PlanError, PlanOptions, Precision, Reveal,
+    plan,
 };
 use tacit_nn::{Graph, Plan, reference};
 
@@ -23,6 +25,8 @@ use crate::key_bits;
 use crate::report::{memory_now, peak_memory};
 use crate::settings::asked_width;
 use crate::{Error, Protocol, Tensor, options, protocols, systems};
+pub(crate) use checks::finite;
+use checks::{check_inputs, check_kinds};
 pub use summary::PlanSummary;
 
 /// How a model is planned. Deserialises from a map with these keys, all of them optional.
@@ -230,7 +234,7 @@ impl Compiled {
         };
         let import = options.import();
         let (graph, hash) = rayon::join(|| onnx::load(path, &import), || hash_of(path));
-        let graph = graph?.optimise();
+        let mut graph = graph?.optimise();
         let inputs: Vec<&Input> = graph.inputs.iter().collect();
         let samples = samples.map(|samples| samples.rows(&inputs)).transpose()?;
         if let Some((values, shape)) = &samples {
@@ -243,8 +247,20 @@ impl Compiled {
             protocol,
             hash: hash?,
         };
+        // Of a divisor only its samples tell whether it has both signs.
+        let plan = loop {
+            match source.plan(&graph, width, precision) {
+                Err(Error::Plan(PlanError::Function { layer, why })) => {
+                    let Some(signed) = graph.with_either_sign(&layer) else {
+                        return Err(PlanError::Function { layer, why }.into());
+                    };
+                    graph = signed;
+                }
+                planned => break planned?,
+            }
+        };
         Ok(Compiled {
-            plan: source.plan(&graph, width, precision)?,
+            plan,
             others: Default::default(),
             mixed: OnceLock::new(),
             compiling: grown(before, peak).unwrap_or(0),
@@ -387,58 +403,4 @@ impl Source {
             },
         )?)
     }
-}
-
-/// Refuses NaN and infinity, with the place of the first.
-pub(crate) fn finite(what: &str, given: &Tensor) -> Result<(), Error> {
-    match given.beyond() {
-        None => Ok(()),
-        Some(why) => Err(Error::setting(what, why)),
-    }
-}
-
-fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> {
-    let refused = |why: String| Err(Error::setting(what, why));
-    let items: usize = given.shape.iter().product();
-    let item = graph.input_shape();
-    if given.shape.is_empty() || given.shape[1..] != item[..] {
-        let by_name = match graph.inputs.iter().find(|input| input.batch > 0) {
-            Some(input) => format!(
-                ", or arrays by their names as the file lays them out, with the items of '{}' along axis {}",
-                input.name, input.batch
-            ),
-            None => String::new(),
-        };
-        return refused(format!(
-            "they have the shape {:?}; items of shape {:?} are needed, stacked along a first axis{by_name}",
-            given.shape, item
-        ));
-    }
-    if items != given.values.len() {
-        return refused(format!(
-            "they have {} numbers, their shape needs {items}",
-            given.values.len()
-        ));
-    }
-    finite(what, given)?;
-    check_kinds(what, graph, given.values)
-}
-
-/// Refuses numbers that an input does not have, with the place of the first.
-fn check_kinds(what: &str, graph: &Graph, values: &[f32]) -> Result<(), Error> {
-    for (item, row) in values.chunks_exact(graph.given_len().max(1)).enumerate() {
-        let mut rest = row;
-        for input in &graph.inputs {
-            let part;
-            (part, rest) = rest.split_at(input.given_len());
-            let beyond = |at: &usize| !input.kind_at(*at).holds(part[*at]);
-            if let Some(at) = (0..part.len()).find(beyond) {
-                let (name, takes) = (&input.name, input.kind_at(at).described());
-                let value = part[at];
-                let why = format!("item {item} of '{name}' holds {value}; it takes {takes}");
-                return Err(Error::setting(what, why));
-            }
-        }
-    }
-    Ok(())
 }

@@ -301,7 +301,7 @@ const LAYERS: &[Operation] = &[
         "Reciprocal",
         1,
         &[],
-        "of positive values; of weights of which only shares are read, 2^-12 stands for smaller ones",
+        "of values that are not 0; of weights of which only shares are read, 2^-12 stands for smaller ones",
     ),
     op("ReduceMean", 2, REDUCE, "over axes of an item"),
     op(

@@ -45,7 +45,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         "Div",
         2,
         &[],
-        "as Mul; a computed divisor must be positive, where a choice takes the quotient; of integers what stands before the point",
+        "as Mul; a computed divisor must not be 0 where a choice takes the quotient, and where samples show both signs of it a comparison more is computed; of integers what stands before the point",
     ),
     op("Elu", 1, &[("alpha", Float, 0, NOW)], ""),
     op("Equal", 2, &[], SIGNS),
