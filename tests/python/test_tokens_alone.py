@@ -48,7 +48,7 @@ SHIFTED = {
 @pytest.mark.parametrize("protocol", ["clear", "falcon"])
 @pytest.mark.parametrize("padded", [False, True])
 def test_tokens_beside_known_ones(tmp_path, padded, protocol):
-    """They choose rows as tokens do, without a comparison."""
+    """Known tokens and others choose rows as tokens do, without a comparison."""
     x = RNG.integers(0, 20, (12, 8))
     check(tmp_path, shifted(padded), {"x": x}, protocol, **SHIFTED)
     layers = tacit.compile(tmp_path / "m.onnx").plan["layers"]

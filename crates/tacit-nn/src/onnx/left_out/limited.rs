@@ -14,7 +14,7 @@ pub(super) struct Limited {
 }
 
 impl Limited {
-    /// Those of values that one node reads, which clips them.
+    /// The numbers that values are clipped to by the one node that reads them.
     pub(super) fn of(graph: &GraphProto) -> Self {
         let makers = Makers::of(graph);
         let mut readers: HashMap<&str, usize> = HashMap::new();
