@@ -166,7 +166,23 @@ def test_masks_that_fill_a_tensor(tmp_path, kind, form):
     check(tmp_path, nodes, {"x": x}, limit=F32(-2), far=far)
 
 
-@pytest.mark.parametrize("form", ["Clip", "Max", "Relu", "read twice"])
+@pytest.mark.parametrize("asked", ["IsInf", "Equal"])
+def test_the_largest_of_nothing_is_not_asked_for(tmp_path, asked):
+    """No party can tell whether it is minus infinity: the least of a row stands in its place."""
+    nodes = [
+        node("Greater", "x", "limit", "mask"),
+        node("Where", "mask", "x", "far", "w"),
+        node("ReduceMax", "w", "m", axes=[1], keepdims=0),
+        node("IsInf", "m", "no") if asked == "IsInf" else node("Equal", "m", "far", "no"),
+        node("Where", "no", "zero", "m", "y"),
+    ]
+    constants = {"limit": F32(-2), "far": LOWEST, "zero": F32(0)}
+    saved(tmp_path / "m.onnx", nodes, {"x": np.ones((2, 7, 3), F32)}, constants)
+    with pytest.raises(tacit.CompileError):
+        tacit.compile(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("form", ["Clip", "Max", "Max of", "Relu", "read twice"])
 def test_the_largest_of_nothing_is_clipped(tmp_path, form):
     """`where(mask, h, -1e30).amax(1).clamp(min=-9)`: of a row that is hidden whole it is -9."""
     nodes = [
@@ -177,6 +193,8 @@ def test_the_largest_of_nothing_is_clipped(tmp_path, form):
     ]
     if form == "Clip":
         nodes[-1] = node("Clip", "m", "low", "y")
+    if form == "Max of":
+        nodes[-1] = node("Max", "low", "m", "y")
     x = RNG.standard_normal((12, 7, 3)).astype(F32)
     x[3] = -5
     constants = {"limit": F32(-2), "far": F32(-1e30), "low": F32(-9)}
@@ -238,9 +256,13 @@ def test_shares_of_nothing(tmp_path, divided, form):
     check(tmp_path, nodes, {"x": x}, samples=x, last=I64([-1]), zero=F32(0))
 
 
+@pytest.mark.parametrize("far", [LOWEST, np.finfo(F32).min])
 @pytest.mark.parametrize("form", ["sum", "product"])
-def test_attention_to_nothing(tmp_path, form):
-    """`nan_to_num` of what a softmax weighs: of texts of which a mask hides all, 0."""
+def test_attention_to_nothing(tmp_path, form, far):
+    """`nan_to_num` of what a softmax weighs: of texts of which a mask hides all, 0.
+
+    Where it hides them by a finite number, all of a text count alike, and nothing is no number.
+    """
     weighed = {
         "sum": [
             node("Unsqueeze", "p", "last", "column"),
@@ -267,10 +289,11 @@ def test_attention_to_nothing(tmp_path, form):
         node("And", "inf", "above", "most"),
         node("Where", "most", "large", "k", "y"),
     ]
-    constants = {"places": np.arange(8)[None], "far": LOWEST, "last": I64([2]), "axis": I64([1])}
+    constants = {"places": np.arange(8)[None], "far": far, "last": I64([2]), "axis": I64([1])}
     x = RNG.standard_normal((12, 8, 3)).astype(F32)
-    n = RNG.integers(0, 9, 12)
-    n[:2] = 0, 8
+    n = RNG.integers(1, 9, 12)
+    if far == LOWEST:
+        n[0] = 0
     check(tmp_path, nodes, {"x": x, "n": n}, zero=F32(0), large=-np.finfo(F32).min, **constants)
 
 

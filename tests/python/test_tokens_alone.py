@@ -155,8 +155,57 @@ def test_the_row_of_the_token_that_ends(tmp_path, place, ends, protocol):
     check(tmp_path, of_ends(place), {"x": ended(12, ends)}, protocol, **ENDS)
 
 
-def test_the_row_of_a_mark_that_is_a_number(tmp_path):
-    check(tmp_path, of_ends("last", "numbers"), {"x": ended(12, 2)}, **ENDS)
+@pytest.mark.parametrize("by", [1, 3, -2])
+def test_the_row_of_a_mark_that_is_a_number(tmp_path, by):
+    """Any number but 0 marks a row."""
+    nodes = of_ends("last", "more")
+    nodes.insert(4, node("Mul", "numbers", "factor", "more"))
+    check(tmp_path, nodes, {"x": ended(12, 2)}, factor=I64(by), **ENDS)
+
+
+@pytest.mark.parametrize("wrong", ["axes of the mask", "items", "rows of items"])
+def test_other_rows_of_a_mask_are_refused(tmp_path, wrong):
+    """Where the mask has the axes of all numbers, or rows are put beside each other otherwise."""
+    nodes = of_ends("last")
+    if wrong == "axes of the mask":
+        nodes[2] = node("Greater", "h", "low", "ends")
+    sizes = {"axes of the mask": None, "items": [0, -1, 3], "rows of items": [2, -1, 3]}[wrong]
+    if sizes:
+        nodes[-2] = node("Reshape", "rows", "sizes", "beside")
+    constants = ENDS | {"low": F32(0), "sizes": I64(sizes or [1])}
+    saved(tmp_path / "m.onnx", nodes, {"x": ended(4, 1)}, constants, items=4)
+    with pytest.raises(tacit.CompileError):
+        tacit.compile(tmp_path / "m.onnx")
+
+
+def test_rows_of_a_constant_mask(tmp_path):
+    """Rows that are known are chosen as places are."""
+    nodes = [
+        node("Gather", "table", "x", "h"),
+        node("NonZero", "mask", "places"),
+        node("Transpose", "places", "turned", perm=[1, 0]),
+        node("GatherND", "h", "turned", "rows"),
+        node("Reshape", "rows", "sizes", "beside"),
+        node("Gather", "beside", "last", "y", axis=1),
+    ]
+    mask = np.arange(8)[None] % 3 == 1
+    constants = {"mask": mask, "sizes": I64([1, -1, 3]), "last": I64(-1), "table": TABLE}
+    x = RNG.integers(0, 20, (1, 8))
+    saved(tmp_path / "m.onnx", nodes, {"x": x}, constants, items=1)
+    found = tacit.local("clear").predict(tacit.compile(tmp_path / "m.onnx"), x[None]).output
+    np.testing.assert_allclose(found.ravel(), TABLE[x[0, 7]], atol=2e-3)
+
+
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [0, 0, 0, -1]])
+def test_truths_of_padded_tokens(tmp_path, pads):
+    """A fill that fills nothing in ended in no end: the input was asked for as what it was."""
+    nodes = [
+        node("Pad", "x", "pads", "fill", "p"),
+        node("Cast", "p", "b", to=TensorProto.BOOL),
+        node("Cast", "b", "y", to=TensorProto.FLOAT),
+    ]
+    x = RNG.integers(0, 2, (12, 8))
+    check(tmp_path, nodes, {"x": x}, pads=I64(pads), fill=I64(-2))
 
 
 def test_items_that_end_differently(tmp_path):

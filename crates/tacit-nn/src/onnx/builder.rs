@@ -59,6 +59,8 @@ pub(super) struct Builder {
     pub lines: HashMap<ValueId, (ValueId, [usize; 3])>,
     /// Whether a mask that is computed may hide scores.
     pub hides: std::cell::Cell<bool>,
+    /// Whether a mask hides by minus infinity, and whether one does by a finite number.
+    pub hides_by: [std::cell::Cell<bool>; 2],
     /// The elements of values in the file that a softmax of them leaves out, by the values' names.
     pub masks: HashMap<String, Vec<bool>>,
     /// Values whose elements are all 0 or 1.

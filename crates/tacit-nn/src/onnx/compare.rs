@@ -11,7 +11,7 @@ use super::kind::DataType;
 
 use super::nary::on;
 use super::{tables, threshold, token};
-use crate::graph::{Op, ValueId, Weights};
+use crate::graph::{FILL, Op, ValueId, Weights};
 
 /// Equal, Greater, GreaterOrEqual, Less and LessOrEqual.
 pub(super) fn compare(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
@@ -209,7 +209,11 @@ fn made_of_truths(builder: &Builder, mut id: ValueId) -> bool {
         };
         match &node.op {
             Op::NonNegative => return true,
-            Op::Rearrange { fill, .. } if [0.0, 1.0].contains(fill) => id = node.inputs[0],
+            Op::Rearrange { index, fill }
+                if [0.0, 1.0].contains(fill) || !index.contains(&FILL) =>
+            {
+                id = node.inputs[0];
+            }
             _ => return false,
         }
     }

@@ -4,18 +4,24 @@
 //!
 //! Of an item without a mark onnxruntime has no row and fails, and this has zeros.
 
-use super::made::{AXES_GIVEN, int, node, single, wholes};
+use super::made::{AXES_GIVEN, int, node, single, text, wholes};
 use super::makers::{Makers, attribute, changes};
-use super::proto::data_type::FLOAT;
+use super::proto::data_type::{BOOL, FLOAT};
 use super::proto::{GraphProto, NodeProto};
 
 /// The rows of which one is taken, and which.
 struct Ended {
     x: String,
     mask: String,
-    /// What makes rows of one item stand side by side.
-    shape: String,
+    /// The sizes of what rows of one item side by side are, but for how many there are.
+    sizes: Sizes,
     last: bool,
+}
+
+/// Sizes that are constants, or computed ones.
+enum Sizes {
+    Known([i64; 2]),
+    Made([String; 2]),
 }
 
 /// Writes them, in a file of such an operator set.
@@ -30,34 +36,47 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
             continue;
         };
         let name = |what: &str| format!("{output}/{what} of what a mask marks");
-        let [one, half, marks, others, only] = ["one", "half", "marks", "others", "only"].map(name);
-        let [number, mark, line, row, rows, shaped] =
-            ["number", "mark", "line", "row", "rows", "shaped"].map(name);
+        let [one, half, truths, marks, others] =
+            ["one", "half", "truths", "marks", "others"].map(name);
+        let [only, number, mark, row, shape, shaped] =
+            ["only", "number", "mark", "row", "shape", "shaped"].map(name);
         graph
             .initializer
             .extend([wholes(&one, &[1]), single(&half, 0.5)]);
-        let number_of = |from: &str, to: &str| NodeProto {
-            attribute: vec![int("to", FLOAT.into())],
+        let cast = |from: &str, to: &str, kind: i32| NodeProto {
+            attribute: vec![int("to", kind.into())],
             ..node("Cast", &[from], to)
         };
-        let made = [
-            number_of(&ended.mask, &marks),
+        let mut made = vec![
+            cast(&ended.mask, &truths, BOOL),
+            cast(&truths, &marks, FLOAT),
             NodeProto {
                 attribute: vec![int("exclusive", 1), int("reverse", ended.last.into())],
                 ..node("CumSum", &[&marks, &one], &others)
             },
             node("Less", &[&others, &half], &only),
-            number_of(&only, &number),
+            cast(&only, &number, FLOAT),
             node("Mul", &[&marks, &number], &mark),
-            node("Unsqueeze", &[&mark, &one], &line),
-            node("MatMul", &[&line, &ended.x], &row),
-            node("Squeeze", &[&row, &one], &rows),
-            node("Reshape", &[&rows, &ended.shape], &shaped),
+            // Of other axes than an item's places and their numbers this is refused.
             NodeProto {
-                input: vec![shaped, index.clone()],
-                ..gather.clone()
+                attribute: vec![text("equation", "ij,ijk->ik")],
+                ..node("Einsum", &[&mark, &ended.x], &row)
             },
         ];
+        match &ended.sizes {
+            Sizes::Known([items, size]) => {
+                graph.initializer.push(wholes(&shape, &[*items, 1, *size]));
+            }
+            Sizes::Made([items, size]) => made.push(NodeProto {
+                attribute: vec![int("axis", 0)],
+                ..node("Concat", &[items, &one, size], &shape)
+            }),
+        }
+        made.push(node("Reshape", &[&row, &shape], &shaped));
+        made.push(NodeProto {
+            input: vec![shaped, index.clone()],
+            ..gather.clone()
+        });
         graph.node.splice(at..=at, made);
     }
 }
@@ -74,25 +93,29 @@ fn of(makers: &Makers, gather: &NodeProto) -> Option<Ended> {
         _ => return None,
     };
     let [rows, shape] = makers.inputs(shaped, "Reshape").filter(|_| along == 1)?;
-    let beside = match (makers.wholes(shape), makers.node(shape, "Concat")) {
-        (Some(sizes), _) => sizes.len() == 3 && sizes[1] == -1,
-        (None, joined) => match &joined?.input[..] {
-            [_, each, _] => makers.whole(each) == Some(-1),
-            _ => false,
+    let sizes = match makers.wholes(shape).as_deref() {
+        Some(&[items, -1, size]) if items > 0 => Sizes::Known([items, size]),
+        Some(_) => return None,
+        None => match &makers.node(shape, "Concat")?.input[..] {
+            [items, each, size] if makers.whole(each) == Some(-1) => {
+                Sizes::Made([items.clone(), size.clone()])
+            }
+            _ => return None,
         },
     };
-    let [x, places] = makers.inputs(rows, "GatherND").filter(|_| beside)?;
-    let plain =
-        attribute(makers.node(rows, "GatherND")?, "batch_dims").is_none_or(|a| a.i == Some(0));
+    let [x, places] = makers.inputs(rows, "GatherND")?;
+    let found = makers.node(rows, "GatherND")?;
+    let plain = attribute(found, "batch_dims").is_none_or(|a| a.i == Some(0));
     let turned = makers.node(places, "Transpose").filter(|_| plain)?;
     let of_marks = attribute(turned, "perm").is_none_or(|a| a.ints == [1, 0]);
     let found = makers
         .node(turned.input.first()?, "NonZero")
         .filter(|_| of_marks)?;
-    Some(Ended {
+    let mask = found.input.first()?;
+    makers.is_of_inputs(mask).then(|| Ended {
         x: x.into(),
-        mask: found.input.first()?.clone(),
-        shape: shape.into(),
+        mask: mask.clone(),
+        sizes,
         last,
     })
 }

@@ -207,6 +207,12 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
     };
     let limited = Limited::of(graph);
     for (at, change) in changes(graph, |makers, node| change(makers, node, &read, &counted)) {
+        // Whether anything was left is asked of minus infinity, in whose place nothing else may stand.
+        let mut made = graph.node[at].output.iter();
+        let asked = made.any(|name| limited.asked.contains(name));
+        if asked && matches!(change, Change::Extreme(_)) {
+            continue;
+        }
         match change {
             Change::Of(scores) => graph.node[at].input[0] = scores,
             Change::Exponential(choice) => exponential(graph, at, &choice),

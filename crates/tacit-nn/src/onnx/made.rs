@@ -6,9 +6,10 @@ use super::proto::{AttributeProto, NodeProto, TensorProto};
 /// The operator set from which on sums and new axes take their axes as an input.
 pub(super) const AXES_GIVEN: i64 = 13;
 
-/// The types of attributes: of one whole number, and of several.
+/// The types of attributes: of one whole number, of several, and of a text.
 const INT: i32 = 2;
 const INTS: i32 = 7;
+const STRING: i32 = 3;
 
 /// A node of the standard's operations, with one output.
 pub(super) fn node(kind: &str, inputs: &[&str], output: &str) -> NodeProto {
@@ -36,6 +37,16 @@ pub(super) fn ints(name: &str, values: &[i64]) -> AttributeProto {
         name: name.into(),
         ints: values.into(),
         r#type: INTS,
+        ..AttributeProto::default()
+    }
+}
+
+/// An attribute of a text.
+pub(super) fn text(name: &str, value: &str) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        s: Some(value.as_bytes().to_vec()),
+        r#type: STRING,
         ..AttributeProto::default()
     }
 }

@@ -266,6 +266,21 @@ impl<'a> Makers<'a> {
         self.whole(columns).filter(|_| is_one)
     }
 
+    /// Whether a value is made of what no node of the graph makes and no tensor is, as far as a few nodes tell.
+    pub(super) fn is_of_inputs(&self, value: &str) -> bool {
+        let (mut open, mut looked) = (vec![value], 0);
+        while let Some(value) = open.pop() {
+            looked += 1;
+            match self.maker(value) {
+                _ if looked > PAIRS => return false,
+                Some(node) => open.extend(node.input.iter().map(String::as_str)),
+                None if self.tensor(value).is_none() && !value.is_empty() => return true,
+                None => {}
+            }
+        }
+        false
+    }
+
     /// The constant that a value is.
     pub(super) fn tensor(&self, value: &str) -> Option<&'a TensorProto> {
         self.tensors.get(self.source(value)).copied()

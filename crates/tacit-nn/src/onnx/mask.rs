@@ -114,6 +114,10 @@ pub(super) fn hidden(call: &Call, builder: &Builder, values: &Weights) -> Option
     let fits = values.iter().all(|&v| !v.is_nan() && v < f32::INFINITY);
     (hides && fits && values.iter().any(|&v| v <= LEAST)).then(|| {
         builder.hides.set(true);
+        let [infinite, finite] = &builder.hides_by;
+        let by = |of: fn(f32) -> bool| values.iter().any(|&v| v <= LEAST && of(v));
+        infinite.set(infinite.get() || by(|v| v == f32::NEG_INFINITY));
+        finite.set(finite.get() || by(|v| v > f32::NEG_INFINITY));
         let hidden = |&v: &f32| if v <= LEAST { HIDDEN } else { v };
         values.iter().map(hidden).collect()
     })

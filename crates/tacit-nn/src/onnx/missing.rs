@@ -20,6 +20,17 @@ pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     if never {
         return Ok(nowhere(call, shape, batch));
     }
+    let [infinite, finite] = builder.hides_by.each_ref().map(|by| by.get());
+    let itself = builder.lines.contains_key(&builder.moved_from(id).0);
+    if shares.is_some() && !itself && finite {
+        // Weighed by a line that finite numbers hide whole is what stands there, all alike.
+        return match infinite {
+            false => Ok(nowhere(call, shape, batch)),
+            true => unsupported(
+                "it is asked where some masks hide by minus infinity and others by finite numbers",
+            ),
+        };
+    }
     let Some((largest, index)) = shares else {
         return unsupported(
             "it is asked of what a function makes that is not finite everywhere; every number that a party has is finite",

@@ -115,9 +115,13 @@ impl Given {
 
 /// Asks for another look at the file, with an input of another kind.
 fn ask<T>(builder: &mut Builder, input: usize, kind: InputKind) -> Result<T, Fault> {
-    builder.wanted.get_or_insert((input, kind));
-    let name = &builder.inputs[input].name;
-    unsupported(format!("it needs '{name}' as {}", kind.described()))
+    let of = &builder.inputs[input];
+    let told = format!("it needs '{}' as {}", of.name, kind.described());
+    // What the input is already no other look makes of it.
+    if of.kind != kind {
+        builder.wanted.get_or_insert((input, kind));
+    }
+    unsupported(told)
 }
 
 /// Whether a value is whole numbers by the way it is made.

@@ -4,6 +4,8 @@
 //! them, so consecutive ones share thresholds; of others both sides are compared with the number itself, as Equal
 //! does. The mark of a number is the difference of two signs: 1 of an element that is the number, else 0.
 
+use std::collections::HashMap;
+
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::compare::is_whole;
@@ -124,7 +126,7 @@ fn followed(builder: &Builder, mut id: ValueId, most: usize) -> (f64, f64) {
     if let Some(known) = chosen.or(known.copied()) {
         return known;
     }
-    let (low, high) = of_inputs(builder, id);
+    let (low, high) = of_inputs(builder, id, &HashMap::new());
     match of_sum(builder, id, most) {
         Some((least, largest)) => (low.max(least), high.min(largest)),
         None => (low, high),
@@ -172,8 +174,9 @@ pub(super) fn hull(numbers: &[f32]) -> (f64, f64) {
     each.fold((FAR, -FAR), |(low, high), v| (low.min(v), high.max(v)))
 }
 
-/// Where the elements of a value lie by the operations that make it of the inputs.
-fn of_inputs(builder: &Builder, id: ValueId) -> (f64, f64) {
+/// Where the elements of a value lie by the operations that make it of the inputs, some of which reach as far from 0 as
+/// their types do: that whoever gives them keeps to these is not looked at.
+pub(super) fn of_inputs(builder: &Builder, id: ValueId, reach: &HashMap<usize, f64>) -> (f64, f64) {
     let graph = Graph {
         inputs: builder.inputs.clone(),
         nodes: builder.nodes[..id].to_vec(),
@@ -184,7 +187,7 @@ fn of_inputs(builder: &Builder, id: ValueId) -> (f64, f64) {
         let end = match input.kind {
             InputKind::Tokens { classes } => classes as f64,
             InputKind::Truths => 1.0,
-            _ => builder.reach.get(&at).copied().unwrap_or(FAR),
+            _ => reach.get(&at).copied().unwrap_or(FAR),
         };
         std::iter::repeat_n(end, input.given_len())
     });

@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, unsupported};
 use super::kind::DataType;
-use super::which;
+use super::{token, which};
 
 /// Operations whose results may be larger than what they are made of.
 const GROWS: &[&str] = &[
@@ -31,7 +31,7 @@ impl DataType {
 }
 
 /// Refuses a result of short integers that may be beyond its type.
-pub(super) fn refuse(call: &Call, builder: &Builder, made: &[Value]) -> Result<(), Fault> {
+pub(super) fn refuse(call: &Call, builder: &mut Builder, made: &[Value]) -> Result<(), Fault> {
     let Some(kind) = call.kind.filter(|kind| kind.is_short()) else {
         return Ok(());
     };
@@ -40,9 +40,18 @@ pub(super) fn refuse(call: &Call, builder: &Builder, made: &[Value]) -> Result<(
         return Ok(());
     };
     let (least, most) = kind.holds_within();
-    let (low, high) = which::ends(builder, *id);
+    let known = which::ends(builder, *id);
+    let by_types = which::of_inputs(builder, *id, &builder.reach);
+    let (low, high) = (known.0.max(by_types.0), known.1.min(by_types.1));
     if low >= f64::from(least) && high <= f64::from(most) {
         return Ok(());
+    }
+    // What is taken from 1 is a mask.
+    if let ("Sub", Some(Value::Constant(one)), Some(Value::Secret { id, .. })) =
+        (&call.node.op_type[..], call.input(0), call.input(1))
+        && one.is_one()
+    {
+        token::ask_for_truths(builder, *id)?;
     }
     unsupported(format!(
         "its results are {name} and may be below {least} or above {most}, where a file's numbers wrap: cast to int32 or float before it",

@@ -76,6 +76,10 @@ fn short_integers_that_may_wrap_are_refused() {
         refused(&of_any("Add"), &why);
         imported(&of_any("Max")).expect("it is within");
     }
+    // What is taken from 1 is a mask, whose numbers are 0 and 1.
+    let nodes = vec![node("Sub", &["c", "x"], "y", vec![])];
+    let one = typed(data_type::INT8, &[1]);
+    imported(&of_integers(data_type::INT8, nodes, vec![one])).expect("it is a mask");
     let nodes = vec![node("Add", &["x", "c"], "y", vec![])];
     let wide = of_integers(data_type::INT32, nodes, vec![typed(data_type::INT32, &[1])]);
     imported(&wide).expect("it hardly wraps");

@@ -1,6 +1,6 @@
 //! Numbers below which, or above which, nothing of a value is read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::onnx::lowest::BEYOND;
 use crate::onnx::makers::{Makers, attribute};
@@ -11,6 +11,8 @@ use crate::onnx::proto::{GraphProto, NodeProto};
 pub(super) struct Limited {
     pub below: HashMap<String, f32>,
     pub above: HashMap<String, f32>,
+    /// Values that are asked whether they are infinite.
+    pub asked: HashSet<String>,
 }
 
 impl Limited {
@@ -29,14 +31,15 @@ impl Limited {
         }
         let mut limited = Limited::default();
         for node in &graph.node {
-            let Some(x) = node
-                .input
-                .first()
-                .filter(|x| readers.get(&x[..]) == Some(&1))
-            else {
+            let Some((x, [low, high])) = clipped(&makers, node) else {
                 continue;
             };
-            let [low, high] = clipped(&makers, node);
+            if asks_of_infinity(&makers, node) {
+                limited.asked.insert(x.clone());
+            }
+            if readers.get(&x[..]) != Some(&1) {
+                continue;
+            }
             limited.below.extend(low.map(|low| (x.clone(), low)));
             limited.above.extend(high.map(|high| (x.clone(), high)));
         }
@@ -44,19 +47,38 @@ impl Limited {
     }
 }
 
-/// The numbers that a node clips its first input to.
-fn clipped(makers: &Makers, node: &NodeProto) -> [Option<f32>; 2] {
+/// Whether a node asks whether its first input is infinite.
+fn asks_of_infinity(makers: &Makers, node: &NodeProto) -> bool {
+    let is_infinite = |other: &String| makers.float(other).is_some_and(f32::is_infinite);
+    match &node.op_type[..] {
+        "IsInf" => true,
+        "Equal" => node.input.get(1).is_some_and(is_infinite),
+        _ => false,
+    }
+}
+
+/// A value that a node reads, and the numbers that it clips it to, if it does.
+fn clipped<'a>(makers: &Makers, node: &'a NodeProto) -> Option<(&'a String, [Option<f32>; 2])> {
     let bound = |i: usize, name: &str| {
         let given = node.input.get(i).and_then(|bound| makers.float(bound));
         let number = given.or_else(|| attribute(node, name)?.f);
         // Those that bound nothing are no better than what a mask leaves out.
         number.filter(|number| number.abs() < BEYOND)
     };
-    match &node.op_type[..] {
-        "Clip" => [bound(1, "min"), bound(2, "max")],
-        "Relu" => [Some(0.0), None],
-        "Max" if node.input.len() == 2 => [bound(1, ""), None],
-        "Min" if node.input.len() == 2 => [None, bound(1, "")],
-        _ => [None, None],
-    }
+    let first = node.input.first()?;
+    Some(match (&node.op_type[..], &node.input[..]) {
+        ("Clip", _) => (first, [bound(1, "min"), bound(2, "max")]),
+        ("Relu", _) => (first, [Some(0.0), None]),
+        ("Max" | "Min", [one, other]) => {
+            let (x, number) = match bound(0, "") {
+                Some(number) => (other, Some(number)),
+                None => (one, bound(1, "")),
+            };
+            match &node.op_type[..] {
+                "Max" => (x, [number, None]),
+                _ => (x, [None, number]),
+            }
+        }
+        _ => (first, [None, None]),
+    })
 }
