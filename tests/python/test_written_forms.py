@@ -73,10 +73,14 @@ def test_tokens_that_the_file_counts_from_the_end(tmp_path, form, kind):
 
 
 def test_what_is_added_to_tokens_is_not_dropped(tmp_path):
-    """Of another number of rows the sum is no count from the end."""
+    """Of another number of rows the sum is no count from the end: tokens below 0 are refused."""
     path, x = embedding(tmp_path / "m.onnx", "where", TensorProto.INT64, ROWS - 1)
-    with pytest.raises(tacit.TacitError, match="indices"):
-        private(path, x, x[:5])
+    model, found = private(path, x, x[:5])
+    np.testing.assert_allclose(found["y"], runtime(path, x)[0], atol=1e-4)
+    with pytest.raises(
+        tacit.InputError, match=f"is -1; it takes whole numbers from 0 to {ROWS - 1}"
+    ):
+        tacit.local(protocol="clear").predict(model, np.full_like(x, -1))
 
 
 def trees(path, leaf):
