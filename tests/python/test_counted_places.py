@@ -166,13 +166,18 @@ def test_masks_that_fill_a_tensor(tmp_path, kind, form):
     check(tmp_path, nodes, {"x": x}, limit=F32(-2), far=far)
 
 
+LARGEST = [
+    node("Greater", "x", "limit", "mask"),
+    node("Where", "mask", "x", "far", "w"),
+    node("ReduceMax", "w", "m", axes=[1], keepdims=0),
+]
+
+
 @pytest.mark.parametrize("asked", ["IsInf", "Equal"])
 def test_the_largest_of_nothing_is_not_asked_for(tmp_path, asked):
     """No party can tell whether it is minus infinity: the least of a row stands in its place."""
     nodes = [
-        node("Greater", "x", "limit", "mask"),
-        node("Where", "mask", "x", "far", "w"),
-        node("ReduceMax", "w", "m", axes=[1], keepdims=0),
+        *LARGEST,
         node("IsInf", "m", "no") if asked == "IsInf" else node("Equal", "m", "far", "no"),
         node("Where", "no", "zero", "m", "y"),
     ]
@@ -186,9 +191,7 @@ def test_the_largest_of_nothing_is_not_asked_for(tmp_path, asked):
 def test_the_largest_of_nothing_is_clipped(tmp_path, form):
     """`where(mask, h, -1e30).amax(1).clamp(min=-9)`: of a row that is hidden whole it is -9."""
     nodes = [
-        node("Greater", "x", "limit", "mask"),
-        node("Where", "mask", "x", "far", "w"),
-        node("ReduceMax", "w", "m", axes=[1], keepdims=0),
+        *LARGEST,
         node("Relu", "m", "y") if form == "Relu" else node("Max", "m", "low", "y"),
     ]
     if form == "Clip":

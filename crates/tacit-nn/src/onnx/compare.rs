@@ -8,7 +8,6 @@ use super::call::{Call, Fault, Value, unsupported};
 use super::constant::{Constant, Data};
 use super::element::{Arithmetic, two};
 use super::kind::DataType;
-
 use super::nary::on;
 use super::{tables, threshold, token};
 use crate::graph::{FILL, Op, ValueId, Weights};
