@@ -18,7 +18,7 @@ from pathlib import Path
 
 from results import markdown, write_section
 from zoo import catalog
-from zoo.judge import plan, predict
+from zoo.judge import BOUND, plan, predict
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".zoo"
@@ -33,8 +33,6 @@ SYSTEMS = {
 LONG = ("clear", "falcon")
 """Systems that predict many inputs of every model; the others are tried on few."""
 FEW = 3
-BOUND = 0.01
-"""The largest error over the deviation of the outputs."""
 
 
 def row(name, system, n, budget):
@@ -140,9 +138,10 @@ def _ran(name, system, line):
     if "failed" in line:
         return [name, system, *["-"] * 3, short(line["failed"]), *["-"] * 4]
     right = line["error"] <= BOUND and line["agree"] == line["judged"]
+    ties = f", {line['ties']} ties apart" if line.get("ties") else ""
     return [
         name, system, line["inputs"], f"{100 * line['error']:.3f}",
-        f"{line['agree']}/{line['judged']}", "right" if right else "WRONG",
+        f"{line['agree']}/{line['judged']}", ("right" if right else "WRONG") + ties,
         f"{line['wall']:.2f}", *[f"{mb:.2f}" for mb in line["sent"]], f"{line['peak']:.0f}",
     ]  # fmt: skip
 

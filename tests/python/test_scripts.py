@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +39,23 @@ def test_learning_parity_with_noise_takes_what_the_threat_model_says():
     # The secrets that the sets had before.
     estimates = importlib.import_module("lpn_estimate")
     assert estimates.sparse(850 << 10, 1 << 16, 850) < 91
+
+
+def test_the_zoo_judges_what_onnxruntime_keeps():
+    """Two of three inputs are off: beside the first are other answers, not beside the second."""
+    judge = importlib.import_module("zoo.judge")
+    plans = [{"name": "y", "batch": 0, "classes": None}]
+    expected = {"y": np.array([1.0, 2.0, 3.0], np.float32)}
+    other = np.array([1.5, 1.5, 3.0], np.float32)
+
+    def nudges(at):
+        return {"y": np.array([[1.0, 1.5], [2.0, 2.0]][at] * 8, np.float32)}
+
+    found, ties = judge.judged({"y": expected["y"]}, expected, plans, nudges)
+    assert (found["error"], ties) == (0.0, 0)
+    found, ties = judge.judged({"y": other}, expected, plans, nudges)
+    assert ties == 1
+    assert found["error"] == pytest.approx(0.5 / expected["y"].std())
 
 
 @pytest.mark.parametrize(

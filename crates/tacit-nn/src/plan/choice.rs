@@ -322,18 +322,20 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Whether signs are taken of differences to the inputs, as trees take them: what is rounded there falls on
-/// one side or the other, and no trial may meet it.
+/// Whether signs are taken of differences to the inputs, as trees take them, or between sums of their squares, as the
+/// nearest neighbours are found: what is rounded there falls on one side or the other, and no trial may meet it.
 fn compares_inputs(graph: &Graph) -> bool {
     let mut near = vec![true];
     let mut compares = false;
     for node in &graph.nodes {
         let of_inputs = node.inputs.iter().any(|&id| near[id]);
         compares |= of_inputs && matches!(node.op, Op::NonNegative);
-        let moves = matches!(
-            node.op,
-            Op::Add | Op::Sub | Op::Affine(_) | Op::Rearrange { .. } | Op::Concat { .. }
-        );
+        let moves = match node.op {
+            Op::Mul => node.inputs[0] == node.inputs[1],
+            Op::Add | Op::Sub | Op::Affine(_) | Op::SumPool(_) => true,
+            Op::Rearrange { .. } | Op::Concat { .. } => true,
+            _ => false,
+        };
         near.push(of_inputs && moves);
     }
     compares

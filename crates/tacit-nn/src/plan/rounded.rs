@@ -230,7 +230,7 @@ mod tests {
         let rounding = Rounding {
             fractions: vec![4; 3],
             weights: vec![4; 2],
-            steps: vec![Step::Truncated; 3],
+            steps: vec![Step::Truncated(2); 3],
             field: false,
             exact: false,
             ranks: None,

@@ -1,9 +1,9 @@
-use super::super::graphs::{graph, node};
+use super::super::graphs::{graph, node, pool};
 use super::super::rounding::Step;
 use super::super::trial::tests::{trial_of, with_samples};
 use super::pick::Measures;
 use super::*;
-use crate::graph::{Affine, Weights};
+use crate::graph::{Affine, Function, Weights};
 
 /// Two numbers of an item, each times its factor: of the second, 0.3, much is lost in few bits.
 fn factors() -> Graph {
@@ -25,7 +25,7 @@ fn candidate(bits: u32, weights: u32, doubts: usize) -> Candidate<()> {
         rounding: Rounding {
             fractions: vec![bits; 2],
             weights: vec![weights],
-            steps: vec![Step::Encoded, Step::Truncated],
+            steps: vec![Step::Encoded, Step::Truncated(2)],
             field: false,
             exact: false,
             ranks: None,
@@ -37,6 +37,29 @@ fn candidate(bits: u32, weights: u32, doubts: usize) -> Candidate<()> {
 fn inputs(second: f32) -> Vec<f32> {
     let firsts = [-1.0, -0.6, -0.2, 0.3, 0.7, 1.0];
     firsts.iter().flat_map(|&first| [first, second]).collect()
+}
+
+/// Distances that neighbours are chosen by: signs between sums of squares of what inputs are off by, not of products
+/// with what a root makes of them.
+#[test]
+fn signs_between_distances_are_of_the_finest() {
+    let of = |factors: [usize; 2]| {
+        let root = Op::Function {
+            function: Function::InverseSqrt,
+            domain: (0.0, f32::INFINITY),
+        };
+        let nodes = vec![
+            node(Op::Sub, &[0, 0], &[2]),
+            node(root, &[1], &[2]),
+            node(Op::Mul, &factors, &[2]),
+            node(Op::SumPool(pool(1, [1, 2], [1, 2])), &[3], &[1]),
+            node(Op::Sub, &[4, 4], &[1]),
+            node(Op::NonNegative, &[5], &[1]),
+        ];
+        compares_inputs(&graph(&[2], nodes))
+    };
+    assert!(of([1, 1]));
+    assert!(!of([1, 2]) && !of([2, 2]));
 }
 
 /// The bits of what is chosen, and of its factors; `more` are the second numbers of more samples.

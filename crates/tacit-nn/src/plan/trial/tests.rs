@@ -18,7 +18,7 @@ fn rounding(layers: usize) -> Rounding {
     Rounding {
         fractions: vec![4; layers + 1],
         weights: vec![12; layers],
-        steps: vec![Step::Truncated; layers + 1],
+        steps: vec![Step::Truncated(2); layers + 1],
         field: false,
         exact: false,
         ranks: None,
