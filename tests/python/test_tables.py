@@ -38,6 +38,7 @@ from sklearn.preprocessing import (
     MinMaxScaler,
     Normalizer,
     PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -355,6 +356,27 @@ def test_powers_of_columns(method, tmp_path):
     for protocol in ("clear", "falcon"):
         outputs = tacit.local(protocol).predict(compiled, x[:20]).outputs
         np.testing.assert_allclose(outputs["probabilities"], likely[:20], atol=5e-3)
+
+
+def test_quantiles_of_columns(tmp_path):
+    """Places among quantiles, found by halves; also of rows on a quantile, and beyond all."""
+    quantiles = QuantileTransformer(n_quantiles=9)
+    path = tmp_path / "m.onnx"
+    seen, x = fitted(make_pipeline(quantiles, LogisticRegression(max_iter=500)), "wine", path)
+    rows = np.concatenate([x, seen[:20], seen.max(0)[None] + 1, seen.min(0)[None] - 1])
+    model = tacit.compile(path, samples=seen)
+    for protocol, some in (("clear", rows), ("falcon", rows[-4:])):
+        outputs = tacit.local(protocol).predict(model, some).outputs
+        wanted = expected(path, some)
+        np.testing.assert_array_equal(outputs["label"], wanted["label"])
+        np.testing.assert_allclose(outputs["probabilities"], wanted["probabilities"], atol=1e-4)
+
+
+def test_neighbours_are_chosen_by_the_finest_distances(tmp_path):
+    """Of a hundred rows one has two neighbours that fewer bits do not tell apart."""
+    path = tmp_path / "m.onnx"
+    seen, _ = fitted(KNeighborsRegressor(), "diabetes", path)
+    assert tacit.compile(path, samples=seen[:8]).plan["fraction_bits"] > 18
 
 
 def test_several_classes_of_an_item(tmp_path):

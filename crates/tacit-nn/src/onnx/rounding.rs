@@ -12,6 +12,7 @@ use super::element::{Arithmetic, of_inputs, two};
 use super::kind::DataType;
 use super::nary::on;
 use super::quotient::{is_by_whole, note_quotient, number, quotient_of, rest_of, undivided};
+use super::which;
 use crate::graph::{Op, Whole};
 
 /// Div: of integers the quotient without what stands after its point, else the quotient.
@@ -206,6 +207,15 @@ fn floored(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result<
 /// `x / by` without what stands after its point.
 fn toward_0(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result<Value, Fault> {
     let x = computed(call, builder, x, by)?;
+    let ends = quotient_ends(builder, &x, by);
+    if let Some((least, most)) = ends
+        && least == most
+    {
+        // Such as a step of a search that is halved, written as a tensor of the inputs' size.
+        let none = two(call, builder, (Arithmetic::Mul, "none"), &x, &number(0.0))?;
+        let quotient = number(most as f32);
+        return two(call, builder, (Arithmetic::Add, "known"), &none, &quotient);
+    }
     let sign = sign(call, builder, &x)?;
     let [of_by, size] = sign_and_size(call, by)?;
     let magnitude = two(call, builder, (Arithmetic::Mul, "magnitude"), &x, &sign)?;
@@ -221,8 +231,28 @@ fn toward_0(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result
         &of_by,
     )?;
     is_whole_now(builder, &quotient);
+    if let (Value::Secret { id, .. }, Some(ends)) = (&quotient, ends) {
+        builder.within.insert(*id, ends);
+    }
     Ok(quotient)
 }
+
+/// The least and the most of `x / by` without what stands after its point, by a constant of one number.
+fn quotient_ends(builder: &Builder, x: &Value, by: &Value) -> Option<(f64, f64)> {
+    let (Value::Secret { id, .. }, Value::Constant(by)) = (x, by) else {
+        return None;
+    };
+    let by = by.data.floats();
+    let (&first, rest) = by.split_first()?;
+    let by = rest.iter().all(|v| *v == first).then(|| f64::from(first));
+    let by = by.filter(|by| *by != 0.0 && by.is_finite())?;
+    let (low, high) = which::ends(builder, *id);
+    let of = |end: f64| (end / by).trunc();
+    (low.abs().max(high.abs()) <= EXACT).then(|| (of(low).min(of(high)), of(low).max(of(high))))
+}
+
+/// The largest of the whole numbers that float32 has all of.
+const EXACT: f64 = 16_777_216.0;
 
 /// The mean of so many integers by their sum, without what stands after its point.
 pub(super) fn mean(

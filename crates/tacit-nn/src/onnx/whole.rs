@@ -125,10 +125,13 @@ fn treats(call: &Call) -> Option<Treats> {
         // Rows of a table.
         "Binarizer"
         | "Imputer"
+        | "LinearClassifier"
         | "LinearRegressor"
         | "Normalizer"
         | "Scaler"
+        | "SVMClassifier"
         | "SVMRegressor"
+        | "TreeEnsembleClassifier"
         | "TreeEnsembleRegressor" => Places(0),
         "GRU" | "LSTM" | "RNN" => Places(usize::from(call.int("layout", 0) == 0)),
         _ => return None,
@@ -246,6 +249,8 @@ fn places(call: &Call, builder: &mut Builder, along: usize) -> Result<Vec<Value>
             name,
             inputs,
             whole: false,
+            // Labels of several rows are joined as numbers.
+            last: false,
             ..*call
         };
         results.push(lower::items(&one, builder)?);

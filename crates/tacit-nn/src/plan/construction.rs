@@ -7,8 +7,10 @@
 //! root. A number less the mean of `n` to which it belongs is no farther from 0 than `1 - 1/n` of what two of
 //! them are from each other, and the mean of the squares of such differences is at most a quarter of that
 //! distance's square (Popoviciu). A number less its positive part is its negative part, and less a share of
-//! it, it is no farther from 0. Interval arithmetic alone knows none of these.
+//! it, it is no farther from 0. What is chosen is one of what is chosen from (`chosen.rs`). Interval arithmetic
+//! alone knows none of these.
 
+use super::chosen::{between, one_of};
 use super::ranges::{FAR, Interval};
 use crate::graph::{Function, Graph, Node, Op, Pool, ValueId};
 
@@ -27,6 +29,10 @@ pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Inte
                 Some((-most, most))
             }
         },
+        (Op::Add, &[a, b]) => [(a, b), (b, a)]
+            .into_iter()
+            .find_map(|(from, share)| between(graph, from, share, intervals)),
+        (Op::Linear(linear), &[marks]) => one_of(graph, linear, marks),
         (Op::MatMul(matrices), &[x, y]) => {
             let weighs = weights_of_a_mean(graph, x, matrices.k, intervals);
             weighs.then(|| (intervals[y].0.min(0.0), intervals[y].1.max(0.0)))
@@ -171,7 +177,7 @@ fn root(graph: &Graph, x: ValueId, inverse: ValueId, (low, high): Interval) -> O
     is_root.then(|| (least, high.max(0.0).sqrt()))
 }
 
-fn node(graph: &Graph, id: ValueId) -> Option<&Node> {
+pub(super) fn node(graph: &Graph, id: ValueId) -> Option<&Node> {
     graph.nodes.get(id.checked_sub(1)?)
 }
 

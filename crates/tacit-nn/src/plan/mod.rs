@@ -7,6 +7,7 @@ mod answers;
 mod bounds;
 mod calls;
 mod choice;
+mod chosen;
 mod clip;
 mod construction;
 mod doubts;
