@@ -376,3 +376,42 @@ def test_divisors_that_are_zero_are_refused(tmp_path):
     saved(tmp_path / "m.onnx", nodes, {"x": np.ones((2, 3), F32)}, {})
     with pytest.raises(tacit.CompileError, match=r"planned from 0\.0000 to"):
         tacit.compile(tmp_path / "m.onnx", samples=np.array([[0, -1, 2]], F32))
+
+
+def mean(counted="x", otherwise=None):
+    """The mean of the rows of all tokens but 0, by their count; an own number if there are none."""
+    is_none = [node("Equal", ids, "0", f"none {ids}") for ids in {"x", counted}]
+    given = [node("Not", f"none {ids}", f"given {ids}") for ids in {"x", counted}]
+    truths = [node("Cast", f"given {ids}", f"of {ids}", to=1) for ids in {"x", counted}]
+    weighed = [
+        node("Unsqueeze", "of x", "last", "w"),
+        node("Gather", "table", "x", "rows"),
+        node("Mul", "w", "rows", "kept"),
+        node("ReduceSum", "kept", "axis", "sum", keepdims=0),
+        node("ReduceSum", f"of {counted}", "axis", "count"),
+        node("Div", "sum", "count", "y" if otherwise is None else "mean"),
+    ]
+    guard = [node("IsNaN", "mean", "nan"), node("Where", "nan", "own", "mean", "y")]
+    return [*is_none, *given, *truths, *weighed, *(guard if otherwise is not None else [])]
+
+
+MEAN = {
+    "table": TABLE,
+    "0": np.array(0, I64),
+    "last": np.array([-1], I64),
+    "axis": np.array([1], I64),
+}
+
+
+def test_means_of_what_is_counted(tmp_path):
+    """A count of 0 would divide 0, so it is no doubt; of other tokens than are weighed it is."""
+    x = np.array([[3, 0, 7, 0], [1, 2, 3, 4], [0, 0, 0, 8]], I64)
+    check(tmp_path, mean(), {"x": x}, **MEAN)
+    assert tacit.compile(tmp_path / "m.onnx").warnings == []
+    check(tmp_path, mean("z"), {"x": x, "z": x[:, ::-1]}, **MEAN)
+    assert tacit.compile(tmp_path / "m.onnx").warnings != []
+
+
+def test_what_a_mean_of_nothing_is_replaced_by(tmp_path):
+    x = np.array([[3, 0, 7, 0], [0, 0, 0, 0], [0, 0, 0, 9]], I64)
+    check(tmp_path, mean(otherwise=5), {"x": x}, own=np.array(5, F32), **MEAN)

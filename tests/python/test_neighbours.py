@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from skl2onnx import to_onnx
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import tacit
@@ -98,6 +98,31 @@ def test_kernels_of_scaled_rows(tmp_path):
     path = tmp_path / "m.onnx"
     onnx.save(to_onnx(model, rows[:1], target_opset=17), path)
     x = RNG.standard_normal((40, 3)).astype(np.float32)
+    found, expected = private(path, x)[0], right(path, x)[0]
+    assert np.abs(found.reshape(expected.shape) - expected).max() < 1e-3
+
+
+def test_kernels_of_doubles(tmp_path):
+    """Constants that kernels add are products of tensors of doubles, which stay doubles."""
+    rows = RNG.standard_normal((60, 3))
+    kernel = ConstantKernel(2.0) * RBF(1.5) + ConstantKernel(0.5)
+    model = GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None)
+    model.fit(rows, rows[:, 0] + rows[:, 1] ** 2)
+    path = tmp_path / "m.onnx"
+    onnx.save(to_onnx(model, rows[:1], target_opset=17), path)
+    x = RNG.standard_normal((40, 3))
+    found, expected = private(path, x)[0], right(path, x)[0]
+    assert np.abs(found.reshape(expected.shape) - expected).max() < 2e-3
+
+
+@pytest.mark.parametrize("options", [{"p": 3}, {"metric": "cosine"}, {"p": 1}])
+def test_neighbours_by_other_distances(tmp_path, options):
+    """A power of a distance, which may be 0, has the order of the distance; doubles."""
+    rows = RNG.standard_normal((80, 4))
+    model = KNeighborsRegressor(3, **options).fit(rows, rows[:, 0] + rows[:, 1] ** 2)
+    path = tmp_path / "m.onnx"
+    onnx.save(to_onnx(model, rows[:1], target_opset=17), path)
+    x = np.concatenate([RNG.standard_normal((30, 4)), rows[:5]])
     found, expected = private(path, x)[0], right(path, x)[0]
     assert np.abs(found.reshape(expected.shape) - expected).max() < 1e-3
 

@@ -379,6 +379,19 @@ def test_neighbours_are_chosen_by_the_finest_distances(tmp_path):
     assert tacit.compile(path, samples=seen[:8]).plan["fraction_bits"] > 18
 
 
+@pytest.mark.parametrize("protocol", ["sirnn", "falcon"])
+def test_a_support_vector_is_next_to_itself(protocol, tmp_path):
+    """The square of a distance of 0 is a sum of rounded products, which may lie a unit below."""
+    path = tmp_path / "m.onnx"
+    seen, _ = fitted(SVR(gamma=0.5), "diabetes", path)
+    (node,) = [n for n in onnx.load(path).graph.node if n.op_type == "SVMRegressor"]
+    lists = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    vectors = np.array(lists["support_vectors"], np.float32).reshape(-1, seen.shape[1])
+    model = tacit.compile(path, samples=seen[:30], protocol=protocol)
+    outputs = tacit.local(protocol).predict(model, vectors[:12]).outputs
+    held(outputs, expected(path, vectors[:12]), 0.02)
+
+
 def test_several_classes_of_an_item(tmp_path):
     """Classes of two targets: side by side, and a list of probabilities."""
     x, y = data("wine")

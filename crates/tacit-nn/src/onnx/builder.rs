@@ -53,6 +53,8 @@ pub(super) struct Builder {
     pub hiding: HashSet<*const NodeProto>,
     /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
     pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// What is raised, for every power of a fraction above 0.
+    pub raised: HashMap<ValueId, ValueId>,
     /// For every logarithm of a sum of exponentials: the value that it is taken of, and the size of a row.
     pub log_sums: HashMap<ValueId, (ValueId, usize)>,
     /// For every value of shares: the largest score of each of its lines, and how the lines lie in it.

@@ -1,13 +1,14 @@
 //! Counts by which something is divided: 1 at least where a choice or their own makers say so.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::builder::Builder;
 use super::call::{Call, Fault, Value};
 use super::centred::places;
-use super::compare::is_whole;
+use super::compare::{is_truth, is_whole};
+use super::compose::value;
 use super::nary::on;
-use crate::graph::{Op, ValueId};
+use crate::graph::{Op, Pool, ValueId, Weights};
 use crate::index::broadcast;
 
 /// A truth of a value: that it is above a number, or is one.
@@ -84,9 +85,77 @@ pub(super) fn of_counts(
     counts: &Value,
     sum: &Value,
 ) -> Result<Option<Value>, Fault> {
-    match holds_each(builder, counts, sum) {
-        Some(of) if is_count(builder, of) => Ok(Some(at_least_one(call, builder, sum)?)),
-        _ => Ok(None),
+    let votes = holds_each(builder, counts, sum).is_some_and(|of| is_count(builder, of));
+    match votes || is_of_counted(builder, counts, sum).is_some() {
+        true => Ok(Some(at_least_one(call, builder, sum)?)),
+        false => Ok(None),
+    }
+}
+
+/// Whether numbers are sums of products with the truths that `count` counts, as means of what a mask leaves are made.
+fn is_of_counted(builder: &Builder, x: &Value, count: &Value) -> Option<()> {
+    let ((shape, _), (of, _)) = (x.place()?, count.place()?);
+    let [(sums, place), (total, row)] = [x, count].map(|value| match value {
+        Value::Secret { id, .. } => builder.moved_from(*id),
+        _ => (0, vec![]),
+    });
+    let ((pool, products), (counting, marks)) = (summed(builder, sums)?, summed(builder, total)?);
+    let (truths, of_marks) = builder.moved_from(marks);
+    let of_truths = value(truths, builder.shape(truths));
+    is_truth(builder, &of_truths).then_some(())?;
+    let (products, of_products) = builder.moved_from(products);
+    let factors = factors(builder, products)?;
+    let weights = factors.iter().find_map(|&factor| {
+        let (from, places) = builder.moved_from(factor);
+        (from == truths).then_some(places)
+    })?;
+    let under = |pool: &Pool, e: u32| -> Vec<usize> {
+        let taps = (0..pool.window()).map(|tap| pool.tap(e as usize, tap));
+        taps.flatten().collect()
+    };
+    let mut counted: HashMap<u32, HashSet<u32>> = HashMap::new();
+    let mut each = place.iter().zip(broadcast(of, shape)?);
+    let all = each.all(|(&element, at)| {
+        let total = row[at as usize];
+        let counted = counted.entry(total).or_insert_with(|| {
+            let marks = under(counting, total).into_iter();
+            marks.map(|mark| of_marks[mark]).collect()
+        });
+        let terms = under(pool, element).into_iter();
+        let mut weights = terms.map(|term| weights[of_products[term] as usize]);
+        weights.all(|weight| counted.contains(&weight))
+    });
+    all.then_some(())
+}
+
+/// The factors of a product, to which a choice may add 0.
+fn factors(builder: &Builder, mut id: ValueId) -> Option<&[ValueId]> {
+    let is_zero = |id: ValueId| {
+        let (made, _) = builder.moved_from(id);
+        match made.checked_sub(1).map(|node| &builder.nodes[node].op) {
+            Some(Op::Affine(affine)) => {
+                let zeros = |of: &Weights| of.iter().all(|&v| v == 0.0);
+                !affine.scale.is_empty() && zeros(&affine.scale) && zeros(&affine.shift)
+            }
+            _ => false,
+        }
+    };
+    loop {
+        let node = &builder.nodes[id.checked_sub(1)?];
+        match (&node.op, &node.inputs[..]) {
+            (Op::Mul, factors) => return Some(factors),
+            (Op::Add, &[product, zero]) if is_zero(zero) => id = product,
+            _ => return None,
+        }
+    }
+}
+
+/// The windows of a sum, and what is summed.
+fn summed(builder: &Builder, id: ValueId) -> Option<(&Pool, ValueId)> {
+    let node = &builder.nodes[id.checked_sub(1)?];
+    match &node.op {
+        Op::SumPool(pool) => Some((pool, node.inputs[0])),
+        _ => None,
     }
 }
 

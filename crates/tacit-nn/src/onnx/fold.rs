@@ -186,7 +186,8 @@ fn matrices(a: &Constant, b: &Constant) -> Result<Constant, Fault> {
         let (x, y) = (&x[i * m * k..][..m * k], &y[j * k * n..][..k * n]);
         gemm(made, x, y, [*k, *n]);
     }
-    Ok(Constant::floats(shape, out))
+    let (kind, data) = computed::of_kind(a.kind, out);
+    Ok(Constant { shape, kind, data })
 }
 
 fn mismatch(a: &[usize], b: &[usize]) -> Fault {

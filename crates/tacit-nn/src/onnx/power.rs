@@ -146,7 +146,11 @@ pub(super) fn power(c: &mut Composer, x: ValueId, exponent: f32) -> Result<Value
     if !is_product(exponent) {
         let log = c.function(Function::Log, x, ANY)?;
         let inner = c.affine("inner", log, exponent, 0.0)?;
-        return c.each("power", exp_of(ANY), &[inner]);
+        let power = c.each("power", exp_of(ANY), &[inner])?;
+        if exponent > 0.0 {
+            c.builder.raised.insert(power, x);
+        }
+        return Ok(power);
     }
     if exponent == 0.0 {
         return c.affine("one", x, 0.0, 1.0);

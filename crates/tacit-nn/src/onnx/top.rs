@@ -28,19 +28,14 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
         _ => return bad(format!("it takes {given:?} of {size} elements")),
     };
     let of = rows(call, builder, x, shape, &[along])?;
-    // The order of roots is that of what they are roots of.
-    let compared = match builder.inverse_roots.contains_key(&x) {
-        true => {
-            rows(
-                call,
-                builder,
-                builder.nodes[x - 1].inputs[0],
-                shape,
-                &[along],
-            )?
-            .x
-        }
-        false => of.x,
+    // The order of roots, and of such powers, is that of what they are made of.
+    let base = match builder.inverse_roots.contains_key(&x) {
+        true => Some(builder.nodes[x - 1].inputs[0]),
+        false => builder.raised.get(&x).copied(),
+    };
+    let compared = match base {
+        Some(base) => rows(call, builder, base, shape, &[along])?.x,
+        None => of.x,
     };
     let mut c = Composer::new(call, builder);
     let compared = match call.int("largest", 1) {

@@ -10,15 +10,17 @@ use crate::onnx::lower;
 use crate::onnx::table::is_table;
 use crate::reference::outputs;
 
-/// The outputs of a node whose inputs are all constants, the first of floats, in float32; `None` where it is no
-/// such node, or cannot be computed so: what is wrong is said of it as of any other.
+/// The outputs of a node whose inputs are all constants, the first of floats or doubles, in float32; `None` where it
+/// is no such node, or cannot be computed so: what is wrong is said of it as of any other.
 pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
     let Some(Value::Constant(from)) = call.input(0) else {
         return None;
     };
     let constant = |value: &&Value| matches!(value, Value::Constant(_));
-    let Data::Float(numbers) = &from.data else {
-        return None;
+    let numbers = match &from.data {
+        Data::Float(numbers) => numbers,
+        Data::Double { rounded, .. } => rounded,
+        Data::Int(_) => return None,
     };
     if is_table(call.node) || !call.inputs.iter().flatten().all(constant) {
         return None;
@@ -55,7 +57,7 @@ pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
             };
             let values = outputs(&graph, numbers).ok()?;
             let (kind, data) = match gives_places && is_whole(&builder, value) {
-                false => (DataType::Float, Data::Float(values.into())),
+                false => of_kind(from.kind, values),
                 true => {
                     let whole = values.iter().map(|&v| v as i64).collect();
                     (DataType::Signed(64), Data::Int(whole))
@@ -68,4 +70,15 @@ pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
         _ => None,
     });
     outputs.collect()
+}
+
+/// Numbers as doubles if what they are made of is, else as floats.
+pub(super) fn of_kind(kind: DataType, values: Vec<f32>) -> (DataType, Data) {
+    match kind {
+        DataType::Double => (
+            kind,
+            Data::double(values.into_iter().map(f64::from).collect()),
+        ),
+        _ => (DataType::Float, Data::Float(values.into())),
+    }
 }
