@@ -10,7 +10,7 @@ import tacit
 
 RNG = np.random.default_rng(0)
 F32, I64 = np.float32, np.int64
-TYPES = {"f": TensorProto.FLOAT, "i": TensorProto.INT64}
+TYPES = {"f4": TensorProto.FLOAT, "f8": TensorProto.DOUBLE, "i8": TensorProto.INT64}
 TABLE = RNG.standard_normal((20, 3)).astype(F32)
 LOWEST = F32(-np.inf)
 
@@ -27,7 +27,7 @@ def filled(number, shape, output):
 
 def saved(path, nodes, inputs, tensors, items="N"):
     ends = [
-        helper.make_tensor_value_info(name, TYPES[x.dtype.kind], [items, *x.shape[1:]])
+        helper.make_tensor_value_info(name, TYPES[x.dtype.str[1:]], [items, *x.shape[1:]])
         for name, x in inputs.items()
     ]
     named = [numpy_helper.from_array(np.asarray(v), name) for name, v in tensors.items()]
@@ -415,3 +415,15 @@ def test_means_of_what_is_counted(tmp_path):
 def test_what_a_mean_of_nothing_is_replaced_by(tmp_path):
     x = np.array([[3, 0, 7, 0], [0, 0, 0, 0], [0, 0, 0, 9]], I64)
     check(tmp_path, mean(otherwise=5), {"x": x}, own=np.array(5, F32), **MEAN)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_zeros_of_a_tensor_less_itself_have_its_type(kind, tmp_path):
+    last = np.dtype(kind).type(2)
+    nodes = [node("Sub", "x", "x", "0"), node("Max", "0", "last", "m"), node("Add", "x", "m", "s")]
+    x = np.arange(6).reshape(2, 3).astype(kind)
+    path = tmp_path / "m.onnx"
+    tensors = {"last": np.array([last])}
+    saved(path, [*nodes, node("Cast", "s", "y", to=1)], {"x": x}, tensors)
+    model = tacit.compile(path)
+    np.testing.assert_allclose(tacit.local("clear").predict(model, x).output, x + 2, atol=1e-3)

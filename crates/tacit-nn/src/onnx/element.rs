@@ -5,6 +5,7 @@ use super::call::{Call, Fault, Value, bad, unsupported};
 use super::centred::centred;
 use super::compose::Composer;
 use super::constant::Constant;
+use super::kind::DataType;
 use super::mask::{hidden, masked};
 use super::proto::NodeProto;
 use super::steps::{How, Step};
@@ -93,7 +94,7 @@ pub(super) fn of_inputs(
     }
 }
 
-/// `x - x` and `x / x`: how converters write zeros and ones of a batch's shape.
+/// `x - x` and `x / x`: how converters write zeros and ones of a batch's shape, of its type.
 fn with_itself(call: &Call, what: Arithmetic, a: &Value, b: &Value) -> Option<Constant> {
     if call.node.input.first() != call.node.input.get(1) {
         return None;
@@ -114,14 +115,13 @@ fn with_itself(call: &Call, what: Arithmetic, a: &Value, b: &Value) -> Option<Co
         Arithmetic::Div => 1.0,
         Arithmetic::Add | Arithmetic::Mul => return None,
     };
-    (id == other && shape == like).then(|| {
-        let mut shape = shape.clone();
-        if !call.whole {
-            shape.insert(*batch, 1);
-        }
-        let n = len(&shape);
-        Constant::floats(shape, vec![number; n])
-    })
+    (id == other && shape == like).then_some(())?;
+    let mut shape = shape.clone();
+    if !call.whole {
+        shape.insert(*batch, 1);
+    }
+    let (n, kind) = (len(&shape), call.kind.unwrap_or(DataType::Float));
+    Constant::of_numbers(kind, shape, &[number], n).ok()
 }
 
 /// The numbers of a constant; where a softmax leaves out what the lowest of them are added to, or marks of a secret
