@@ -356,6 +356,7 @@ REFUSED = {
     "batches": ("FusedMatMul", ["x", "x"], {"transBatchA": 1}, "transBatchA"),
     "activation": ("FusedGemm", ["x", "w"], {"activation": "Mish"}, "Mish"),
     "unknown": ("MurmurHash3", ["x"], {}, "the file from before ONNX Runtime optimised it"),
+    "texts": ("Tokenizer", ["x"], {}, "it looks into a text"),
     "attribute": ("Gelu", ["x"], {"alpha": 1.0}, "alpha"),
 }
 

@@ -204,6 +204,9 @@ pub(super) const UNKNOWN: &str = "not supported";
 /// The answer to an operation that is not supported, and why some cannot be.
 pub(super) fn refuse<T>(node: &NodeProto) -> Result<T, Fault> {
     let why = match node.op_type.as_str() {
+        "Tokenizer" | "StringNormalizer" | "TfIdfVectorizer" => {
+            ": it looks into a text: let its owner do so, and export what follows"
+        }
         _ if node.domain.starts_with(RUNTIME) => {
             ": give the file from before ONNX Runtime optimised it, if that is how it was made"
         }
