@@ -133,14 +133,15 @@ def _rows(output):
 
 
 def nudged(entry, folder, x, plans, at):
-    """The outputs of onnxruntime where each number of input `at` is one float32 more or less."""
+    """The outputs of onnxruntime where each number of input `at` is a float32's last place off."""
     rng = np.random.default_rng(at)
 
     def near(v, axis):
         v = np.repeat(v.take([at], axis), NUDGES, axis)
         if v.dtype.kind != "f":
             return v
-        return np.nextafter(v, np.where(rng.random(v.shape) < 0.5, np.inf, -np.inf).astype(v.dtype))
+        place = np.spacing(np.abs(v).astype(np.float32)).astype(v.dtype)
+        return v + np.where(rng.random(v.shape) < 0.5, place, -place)
 
     if not isinstance(x, dict):
         return oracle(entry, folder, near(x, 0), plans)
@@ -152,9 +153,9 @@ def judged(outputs, expected, plans, nudges):
     """What `compare` finds, but for inputs whose answer onnxruntime itself does not keep.
 
     Where two neighbours are as far to the last place of float32, the answer is not the model's but
-    that place's. Of an input that is off, `nudges` gives onnxruntime's outputs beside it: where one
-    of them is as far from its own answer as a wrong one, the input is a tie and not judged. The
-    second result is the number of ties.
+    that place's. Of an input that is off, `nudges` gives onnxruntime's outputs beside it: where
+    ours are right beside one of them, the input is a tie and not judged. The second result is the
+    number of ties.
     """
     deviations = {
         name: wanted.std() for name, wanted in expected.items() if wanted.dtype.kind == "f"
@@ -175,12 +176,12 @@ def judged(outputs, expected, plans, nudges):
     all_of = range(named[first].shape[axes[first]])
     ties = []
     for i in all_of:
-        own = of(expected, [i])
-        if is_right(compare(of(named, [i]), own, plans, deviations)):
+        ours = of(named, [i])
+        if is_right(compare(ours, of(expected, [i]), plans, deviations)):
             continue
         near = nudges(i)
         copies = (of(near, [k]) for k in range(NUDGES))
-        if not all(is_right(compare(copy, own, plans, deviations)) for copy in copies):
+        if any(is_right(compare(ours, copy, plans, deviations)) for copy in copies):
             ties.append(i)
     rest = [i for i in all_of if i not in ties]
     return compare(of(named, rest), of(expected, rest), plans, deviations), len(ties)
@@ -202,7 +203,8 @@ def compare(outputs, expected, plans, deviations):
             agree, judged = agree + int(same.sum()), judged + same.size
             continue
         deviation = deviations[name]
-        worst = max(worst, float(np.abs(got - wanted).max() / max(deviation, 1e-30)))
+        errors = np.nan_to_num(np.abs(got - wanted), nan=np.inf)
+        worst = max(worst, float(errors.max(initial=0) / max(deviation, 1e-30)))
         rows, mine = (v.reshape(len(v), -1) for v in (wanted, got))
         if rows.shape[1] > 1:
             top = np.sort(rows, axis=1)

@@ -417,6 +417,19 @@ def test_what_a_mean_of_nothing_is_replaced_by(tmp_path):
     check(tmp_path, mean(otherwise=5), {"x": x}, own=np.array(5, F32), **MEAN)
 
 
+def test_a_known_quotient_is_stretched_to_its_divisors(tmp_path):
+    """16 // 2 beside every number of an item, thrice."""
+    nodes = [
+        node("Mul", "x", "none", "n"),
+        node("Add", "n", "steps", "s"),
+        node("Div", "s", "halves", "d"),
+        node("ReduceSum", "d", "axis", "r"),
+        node("Cast", "r", "y", to=1),
+    ]
+    tensors = {"none": np.array(0), "steps": np.array(16), "halves": np.array([2, 2, 2])}
+    check(tmp_path, nodes, {"x": np.arange(4)[:, None]}, axis=np.array([1]), **tensors)
+
+
 @pytest.mark.parametrize("kind", [np.int64, np.float64])
 def test_zeros_of_a_tensor_less_itself_have_its_type(kind, tmp_path):
     last = np.dtype(kind).type(2)

@@ -56,6 +56,11 @@ def test_the_zoo_judges_what_onnxruntime_keeps():
     found, ties = judge.judged({"y": other}, expected, plans, nudges)
     assert ties == 1
     assert found["error"] == pytest.approx(0.5 / expected["y"].std())
+    # An answer that lies beside none of onnxruntime's is no tie.
+    wrong = np.array([1000.0, 2.0, 3.0], np.float32)
+    found, ties = judge.judged({"y": wrong}, expected, plans, nudges)
+    assert ties == 0
+    assert found["error"] > 1
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,8 @@ pub(super) struct Builder {
     pub lines: HashMap<ValueId, (ValueId, [usize; 3])>,
     /// Whether a mask that is computed may hide scores.
     pub hides: std::cell::Cell<bool>,
+    /// How much of the graph was looked at for the ends of values.
+    pub looked: std::cell::Cell<usize>,
     /// Whether a mask hides by minus infinity, and whether one does by a finite number.
     pub hides_by: [std::cell::Cell<bool>; 2],
     /// The elements of values in the file that a softmax of them leaves out, by the values' names.
@@ -85,7 +87,7 @@ pub(super) struct Builder {
     pub centred: HashMap<ValueId, ValueId>,
     /// Values each of whose elements is one of those of another, and that one.
     pub chosen_from: HashMap<ValueId, ValueId>,
-    /// The ends of values that rest from a division.
+    /// The ends of what rests from a division, of quotients of integers, and of what is chosen of two.
     pub within: HashMap<ValueId, (f64, f64)>,
     /// Values of whose rows just one element is 1 and the others are 0.
     pub marks: HashSet<ValueId>,

@@ -92,6 +92,9 @@ pub(super) fn of_counts(
     }
 }
 
+/// The most terms of sums that are held against what is counted.
+const MOST_TERMS: usize = 1 << 26;
+
 /// Whether numbers are sums of products with the truths that `count` counts, as means of what a mask leaves are made.
 fn is_of_counted(builder: &Builder, x: &Value, count: &Value) -> Option<()> {
     let ((shape, _), (of, _)) = (x.place()?, count.place()?);
@@ -113,10 +116,15 @@ fn is_of_counted(builder: &Builder, x: &Value, count: &Value) -> Option<()> {
         let taps = (0..pool.window()).map(|tap| pool.tap(e as usize, tap));
         taps.flatten().collect()
     };
+    if pool.out_len().saturating_mul(pool.window()) > MOST_TERMS {
+        return None;
+    }
     let mut counted: HashMap<u32, HashSet<u32>> = HashMap::new();
-    let mut each = place.iter().zip(broadcast(of, shape)?);
-    let all = each.all(|(&element, at)| {
-        let total = row[at as usize];
+    let totals = broadcast(of, shape)?;
+    let totals = totals.iter().map(|&at| row[at as usize]);
+    // What is stretched has the same sum and count many times.
+    let each: HashSet<(u32, u32)> = place.into_iter().zip(totals).collect();
+    let all = each.into_iter().all(|(element, total)| {
         let counted = counted.entry(total).or_insert_with(|| {
             let marks = under(counting, total).into_iter();
             marks.map(|mark| of_marks[mark]).collect()

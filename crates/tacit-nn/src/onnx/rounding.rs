@@ -37,7 +37,12 @@ pub(super) fn divided(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     };
     if is_by_whole(builder, x, by) {
         let x = computed(call, builder, x, by)?;
-        note_quotient(call, builder, &quotient, [&x, by])?;
+        note_quotient(
+            call,
+            builder,
+            &quotient,
+            [&x, counted.as_ref().unwrap_or(by)],
+        )?;
     }
     Ok(quotient)
 }
@@ -208,12 +213,13 @@ fn floored(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result<
 fn toward_0(call: &Call, builder: &mut Builder, x: &Value, by: &Value) -> Result<Value, Fault> {
     let x = computed(call, builder, x, by)?;
     let ends = quotient_ends(builder, &x, by);
-    if let Some((least, most)) = ends
+    if let (Some((least, most)), Value::Constant(by)) = (ends, by)
         && least == most
     {
         // Such as a step of a search that is halved, written as a tensor of the inputs' size.
         let none = two(call, builder, (Arithmetic::Mul, "none"), &x, &number(0.0))?;
-        let quotient = number(most as f32);
+        let all = vec![most as f32; by.data.len()];
+        let quotient = Value::Constant(Constant::floats(by.shape.clone(), all));
         return two(call, builder, (Arithmetic::Add, "known"), &none, &quotient);
     }
     let sign = sign(call, builder, &x)?;

@@ -13,8 +13,13 @@ use super::compose::Composer;
 use super::constant::bounded_len;
 use super::places::marks_of;
 use super::tables::{above, below, not};
-use crate::graph::{FILL, Graph, InputKind, Op, ValueId, Weights};
+use crate::graph::{FILL, Graph, InputKind, Node, Op, ValueId, Weights};
 use crate::plan::worst_case;
+
+/// The most that is looked at for the ends of values, in weights, of which a node without any takes as long as so
+/// many: a file may ask for those of every node. What is not looked at may be any number.
+const MOST_LOOKED: usize = 1 << 33;
+const NODE: usize = 64;
 
 /// Further than any number of an input.
 const FAR: f64 = 1e30;
@@ -177,6 +182,16 @@ pub(super) fn hull(numbers: &[f32]) -> (f64, f64) {
 /// Where the elements of a value lie by the operations that make it of the inputs, some of which reach as far from 0 as
 /// their types do: that whoever gives them keeps to these is not looked at.
 pub(super) fn of_inputs(builder: &Builder, id: ValueId, reach: &HashMap<usize, f64>) -> (f64, f64) {
+    let weights = |node: &Node| node.op.weights().iter().map(|of| of.len()).sum::<usize>();
+    let work: usize = builder.nodes[..id]
+        .iter()
+        .map(|node| NODE + weights(node))
+        .sum();
+    let looked = builder.looked.get().saturating_add(work);
+    builder.looked.set(looked);
+    if looked > MOST_LOOKED {
+        return (-FAR, FAR);
+    }
     let graph = Graph {
         inputs: builder.inputs.clone(),
         nodes: builder.nodes[..id].to_vec(),

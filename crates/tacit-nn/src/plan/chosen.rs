@@ -66,7 +66,8 @@ fn are_of_one(graph: &Graph, table: &Linear, marks: ValueId) -> Option<()> {
         return None;
     };
     let (of, _) = moved(graph, over.inputs[0])?;
-    let mut items = from.chunks(table.k).zip(beyond.chunks(table.k));
+    let k = table.k.max(1);
+    let mut items = from.chunks(k).zip(beyond.chunks(k));
     let are_apart = |(from, beyond): (&[u32], &[u32])| {
         let threshold = |place: u32| {
             let e = place as usize;

@@ -19,7 +19,7 @@ const INSIDE: u32 = 12;
 const LAST: f64 = 2.0;
 
 /// How many bits a function's last truncation drops at least.
-const OF_FUNCTIONS: u32 = 2;
+const OF_FUNCTIONS: u32 = 3;
 
 /// Fraction bits of what is as good as not rounded.
 pub(super) const FINE: u32 = 60;
@@ -131,9 +131,15 @@ impl Rounding {
                     let of_used = (f64::from(kept[i + 1]) - f64::from(made)).exp2();
                     Step::Function(units * of_used, share * of_used)
                 }
-                None if scale.trunc > 0 => Step::Truncated(scale.trunc),
-                None if narrowed > 0 => Step::Truncated(narrowed),
-                None => Step::Exact,
+                // Of a value that is truncated twice, the truncation of fewer bits is the rougher one.
+                None => match [scale.trunc, narrowed]
+                    .into_iter()
+                    .filter(|&bits| bits > 0)
+                    .min()
+                {
+                    Some(dropped) => Step::Truncated(dropped),
+                    None => Step::Exact,
+                },
             });
         }
         Ok(Rounding {
@@ -189,15 +195,15 @@ impl Rounding {
 }
 
 /// How much more likely a field is to round up than a ring. Of a number that is a whole number of units already it
-/// makes one more where the dropped bits of its mask are all ones, and the sum passes the modulus: where two bits are
-/// dropped, in one case of 16 (`docs/spec/liu24.md`, section 3).
+/// makes one more where the dropped bits of its mask are all ones, and the sum passes the modulus, as at most half of all do:
+/// where two bits are dropped, in one case of 8 at most (`docs/spec/liu24.md`, section 3).
 fn spare(step: Step) -> f64 {
     let dropped = match step {
         Step::Truncated(dropped) => dropped,
         Step::Function(..) => OF_FUNCTIONS,
         Step::Encoded | Step::Exact => return 0.0,
     };
-    1.0 / (f64::from(dropped + 2).exp2() - 1.0)
+    1.0 / (f64::from(dropped + 1).exp2() - 1.0)
 }
 
 /// How the elements of a value are made, but for the last truncation.
@@ -356,7 +362,7 @@ mod tests {
             becomes(Step::Truncated(2), true, 1.5, Manner::ByChance),
             [3, 4]
         );
-        // One of half a million, of a thousand that were tried.
+        // One of a quarter of a million, of a thousand that were tried.
         assert_eq!(
             becomes(Step::Truncated(17), true, 1.5, Manner::ByChance),
             [3]

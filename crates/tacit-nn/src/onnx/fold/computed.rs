@@ -10,6 +10,9 @@ use crate::onnx::lower;
 use crate::onnx::table::is_table;
 use crate::reference::outputs;
 
+/// Up to which float32 has all whole numbers.
+const EXACT: f32 = 16_777_216.0;
+
 /// The outputs of a node whose inputs are all constants, the first of floats or doubles, in float32; `None` where it
 /// is no such node, or cannot be computed so: what is wrong is said of it as of any other.
 pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
@@ -19,7 +22,9 @@ pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
     let constant = |value: &&Value| matches!(value, Value::Constant(_));
     let numbers = match &from.data {
         Data::Float(numbers) => numbers,
-        Data::Double { rounded, .. } => rounded,
+        // Whole numbers of more digits than float32 has would lose some.
+        Data::Double { rounded, .. } if rounded.iter().all(|v| v.abs() < EXACT) => rounded,
+        Data::Double { .. } => return None,
         Data::Int(_) => return None,
     };
     if is_table(call.node) || !call.inputs.iter().flatten().all(constant) {
@@ -56,6 +61,8 @@ pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
                 outputs: vec![Output::whole(&call.name, shape)],
             };
             let values = outputs(&graph, numbers).ok()?;
+            let loses = from.kind == DataType::Double && values.iter().any(|v| v.abs() >= EXACT);
+            (!loses).then_some(())?;
             let (kind, data) = match gives_places && is_whole(&builder, value) {
                 false => of_kind(from.kind, values),
                 true => {
