@@ -231,7 +231,7 @@ mod tests {
             fractions: vec![4; 3],
             weights: vec![4; 2],
             steps: vec![Step::Truncated(2); 3],
-            field: false,
+            field: None,
             exact: false,
             ranks: None,
         };

@@ -90,7 +90,7 @@ mod tests {
                 fractions: Vec::new(),
                 weights: Vec::new(),
                 steps: Vec::new(),
-                field: false,
+                field: None,
                 exact: false,
                 ranks: None,
             },

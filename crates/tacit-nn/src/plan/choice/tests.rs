@@ -26,7 +26,7 @@ fn candidate(bits: u32, weights: u32, doubts: usize) -> Candidate<()> {
             fractions: vec![bits; 2],
             weights: vec![weights],
             steps: vec![Step::Encoded, Step::Truncated(2)],
-            field: false,
+            field: None,
             exact: false,
             ranks: None,
         },

@@ -19,7 +19,7 @@ fn rounding(layers: usize) -> Rounding {
         fractions: vec![4; layers + 1],
         weights: vec![12; layers],
         steps: vec![Step::Truncated(2); layers + 1],
-        field: false,
+        field: None,
         exact: false,
         ranks: None,
     }
