@@ -373,7 +373,7 @@ def test_quantiles_of_columns(tmp_path):
 
 
 def test_neighbours_are_chosen_by_the_finest_distances(tmp_path):
-    """Of a hundred rows one has two neighbours that fewer bits do not tell apart."""
+    """More fraction bits than the usual 18, by which a row in a hundred had another neighbour."""
     path = tmp_path / "m.onnx"
     seen, _ = fitted(KNeighborsRegressor(), "diabetes", path)
     assert tacit.compile(path, samples=seen[:8]).plan["fraction_bits"] > 18
