@@ -35,18 +35,29 @@ def file_of(source: str) -> str:
 
 
 def check_finite(
-    what: str, array: np.ndarray, *, input: str | None = None, column: str | None = None
+    what: str,
+    array: np.ndarray,
+    *,
+    input: str | None = None,
+    column: str | None = None,
+    missing: np.ndarray | bool = False,
 ) -> None:
-    """Refuses NaN and infinity, with the place of the first."""
+    """Refuses NaN and infinity, with the place of the first.
+
+    NaN is taken where `missing` is true, of all items alike.
+    """
     if array.dtype.kind != "f":
         return
-    beyond = ~np.isfinite(array)
+    beyond = ~np.isfinite(array) & ~(np.isnan(array) & missing)
     if beyond.any():
         item, *position = (int(i) for i in np.unravel_index(beyond.argmax(), array.shape))
         where = f"item {item}, position {position}," if position else f"item {item}"
         value = array[(item, *position)]
+        told = "every value must be a finite number"
+        if np.isnan(value) and missing is not False:
+            told = "the model does not say what becomes of a number that is missing there"
         raise InputError(
-            f"{what}: {where} is {value}; every value must be a finite number",
+            f"{what}: {where} is {value}; {told}",
             input=input,
             column=column,
             item=item,
@@ -67,7 +78,7 @@ def label_list(labels: ArrayLike, n: int) -> list[int]:
 
 
 def load_inputs(source: str, names: list[str] | None = None) -> np.ndarray | dict[str, np.ndarray]:
-    """Finite numbers for a model whose inputs have these names: an array, or all arrays by name.
+    """Numbers for a model whose inputs have these names: an array, or all arrays by name.
 
     Where the names are not known yet, all arrays of an .npz file that holds no labels.
     """
@@ -83,10 +94,10 @@ def load_inputs(source: str, names: list[str] | None = None) -> np.ndarray | dic
 
 
 def load_numbers(source: str, names: tuple[str, ...]) -> np.ndarray:
-    """The array that :func:`load_array` reads; its numbers must be finite."""
+    """The array that :func:`load_array` reads; its numbers must be finite, or NaN if missing."""
     array = load_array(source, names)
     if array.ndim:
-        check_finite(source, array)
+        check_finite(source, array, missing=True)
     return array
 
 

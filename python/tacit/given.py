@@ -56,18 +56,23 @@ def array(what: str, x: Any) -> np.ndarray[Any, Any]:
         raise InputError(told) from None
 
 
-def matrix(what: str, frame: Any) -> np.ndarray:
+def matrix(what: str, frame: Any, missing: Sequence[bool] | None = None) -> np.ndarray:
     """The numbers of a data frame, `(n, columns)`, float32, in the order of its columns."""
-    parts = [exact(f"{what}, column {name!r},", part) for name, part in columns(what, frame)]
+    held = columns(what, frame, missing=missing)
+    parts = [exact(f"{what}, column {name!r},", part) for name, part in held]
     return np.stack(parts, axis=1) if parts else np.zeros((len(frame), 0), "<f4")
 
 
 def columns(
-    what: str, frame: Any, texts: Collection[str] = ()
+    what: str,
+    frame: Any,
+    texts: Collection[str] = (),
+    missing: Sequence[bool] | None = None,
 ) -> list[tuple[str, np.ndarray[Any, Any]]]:
     """The columns of a data frame in its order, by their names.
 
-    Refused, by name and type, is what holds no finite numbers, but for those in `texts`.
+    Refused, by name and type, is what holds no finite numbers, but for those in `texts`. NaN is
+    taken in the columns that may be `missing`, of any where none are given.
     """
     held = series(frame)
     kinds = [
@@ -82,8 +87,9 @@ def columns(
             "numbers that the model was trained on, or leave them out",
             column=kinds[0][0],
         )
-    for name, found in held:
-        check_finite(f"{what}, column {name!r}", found, column=name)
+    for at, (name, found) in enumerate(held):
+        may_be = missing is None or (at < len(missing) and bool(missing[at]))
+        check_finite(f"{what}, column {name!r}", found, column=name, missing=np.array(may_be))
     return held
 
 

@@ -76,7 +76,7 @@ def named(samples: Mapping[str, ArrayLike]) -> list[tuple[str, tuple[bytes, list
 
 
 def floats(what: str, x: Any) -> tuple[bytes, list[int]]:
-    """The float32 bytes and the shape of finite numbers."""
+    """The float32 bytes and the shape of numbers, finite ones or NaN."""
     try:
         array = np.ascontiguousarray(array_of(what, x), dtype="<f4")
     except (TypeError, ValueError):
@@ -84,7 +84,7 @@ def floats(what: str, x: Any) -> tuple[bytes, list[int]]:
         advice = "give arrays by the inputs' names, or a data frame, where some are texts"
         raise InputError(f"{what} are no numbers: {advice}", input="samples") from None
     if array.ndim:
-        check_finite(what, array, input="samples")
+        check_finite(what, array, input="samples", missing=True)
     return array.tobytes(), list(array.shape)
 
 
@@ -94,7 +94,7 @@ def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str
         shape = tuple(inputs[0]["shape"])
         if inputs[0].get("texts"):
             return np.stack([found for _, found in series(frame)], axis=1).reshape(-1, *shape)
-        rows = matrix("the data frame", frame)
+        rows = matrix("the data frame", frame, _missing(inputs[0]).ravel().tolist())
         if len(shape) == 1 and rows.shape[1:] != shape:
             raise InputError(
                 f"the data frame has {rows.shape[1]} columns, the model takes {shape[0]} an "
@@ -102,7 +102,9 @@ def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str
             )
         return rows
     texts = [each["name"] for each in inputs if each.get("texts")]
-    held = dict(columns("the data frame", frame, texts))
+    may_be = {each["name"]: bool(_missing(each).any()) for each in inputs}
+    missing = [may_be.get(str(name), True) for name in frame.columns]
+    held = dict(columns("the data frame", frame, texts, missing))
     _check_names([each["name"] for each in inputs], list(held))
     found: dict[str, np.ndarray[Any, Any]] = {}
     for each in inputs:
@@ -161,8 +163,18 @@ def _floats(
         )
     if texts:
         return numbered(what, np.moveaxis(array, batch, 0), texts, name)
-    check_finite(what, array, input=name)
-    return exact(what, np.moveaxis(array, batch, 0))
+    array = np.moveaxis(array, batch, 0)
+    check_finite(what, array, input=name, missing=_missing(of))
+    return exact(what, array)
+
+
+def _missing(of: dict[str, Any]) -> np.ndarray:
+    """Which numbers of an item of an input may be missing."""
+    places = np.zeros(tuple(of["shape"]), dtype=bool)
+    told = of.get("missing")
+    if told:
+        places.ravel()[np.asarray(told["places"], dtype=np.int64)] = True
+    return places
 
 
 def used_inputs(path: str | Path) -> list[str]:

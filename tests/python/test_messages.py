@@ -65,10 +65,10 @@ def files(tmp_path, digits, monkeypatch, digits_path):
 
 RUN = "run MODEL --input x.npy"
 REFUSED = [
-    ("run MODEL --input nan.npy", "nan.npy: item 3, position [0, 2, 5], is nan"),
+    ("run MODEL --input nan.npy", "item 3, position [0, 2, 5], is nan; the model does not say"),
     ("run MODEL --input inf.npy", "inf.npy: item 1, position [0, 0, 7], is -inf"),
-    (f"{RUN} --samples nan.npy", "nan.npy: item 3, position [0, 2, 5], is nan"),
-    ("analyze truncation MODEL --input nan.npy --labels y.npy", "nan.npy: item 3, position"),
+    (f"{RUN} --samples nan.npy", "samples: item 3, position [0, 2, 5], of 'image' is NaN; the"),
+    ("analyze truncation MODEL --input nan.npy --labels y.npy", "item 3, position [0, 2, 5],"),
     (
         f"{RUN} --labels labels12.npy",
         "labels: item 11 has the class 12, and the model has 10: 0 to 9",

@@ -44,6 +44,17 @@ struct Input {
     /// How many values each number has that is a category, and 0 for every other number; empty where none is one.
     #[serde(default)]
     limits: Vec<usize>,
+    /// Which numbers may be missing, if any may.
+    #[serde(default)]
+    missing: Option<Missing>,
+}
+
+/// Which numbers of an input may be missing, which is given as NaN: each has a mark behind the input's numbers.
+#[derive(Clone, Debug, Deserialize)]
+struct Missing {
+    places: Vec<usize>,
+    /// The bits of the power of two that the mark of a missing number is.
+    bits: u32,
 }
 
 /// What the numbers of an input are.
@@ -105,7 +116,7 @@ impl Model {
         }
         let mut given = 0;
         for input in &plan.inputs {
-            input.check()?;
+            input.check(told.input_fraction)?;
             given = sum(given, size(&input.shape)?)?;
         }
         let (mut opened, mut answered) = (0, 0);
@@ -188,6 +199,7 @@ impl Model {
                     };
                     shared.push(encoded.map_err(why)?);
                 }
+                shared.extend(input.marks(part, self.told.input_fraction));
             }
         }
         Ok((items, shared))
@@ -236,8 +248,19 @@ impl Model {
 
 impl Input {
     /// Refuses what is not shared as the numbers that are given.
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self, fraction: u32) -> Result<(), Refusal> {
         let name = &self.name;
+        if let Some(missing) = &self.missing {
+            let in_order = missing.places.windows(2).all(|pair| pair[0] < pair[1]);
+            let last = missing.places.last();
+            let inside = last.is_some_and(|&last| size(&self.shape).is_ok_and(|n| last < n));
+            let fits = missing.bits.saturating_add(fraction) < 62;
+            if !in_order || !inside || !fits || self.kind != InputKind::Numbers {
+                return Err(Refusal::Model(format!(
+                    "what may be missing of its input '{name}' does not fit its numbers"
+                )));
+            }
+        }
         match (self.kind, self.ranked) {
             (InputKind::Tokens { .. }, _) => Err(Refusal::Model(format!(
                 "its input '{name}' takes tokens; ask with the Python package"
@@ -247,6 +270,16 @@ impl Input {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// The marks of an item's numbers.
+    fn marks(&self, part: &[f32], fraction: u32) -> impl Iterator<Item = i64> {
+        let missing = self.missing.iter();
+        missing.flat_map(move |missing| {
+            let mark = f64::from(missing.bits + fraction).exp2() as i64;
+            let of = move |&place: &usize| if part[place].is_nan() { mark } else { 0 };
+            missing.places.iter().map(of)
+        })
     }
 
     /// The integer of number `at`, or why there is none; the number is not told, which is secret.
@@ -264,6 +297,10 @@ impl Input {
         };
         if !holds {
             return Err(format!("is not {takes}"));
+        }
+        let places = self.missing.as_ref().map(|missing| &missing.places);
+        if value.is_nan() && places.is_some_and(|places| places.contains(&at)) {
+            return Ok(0);
         }
         let unit = f64::from(fraction).exp2();
         let limit = self.limit as f64 / unit;

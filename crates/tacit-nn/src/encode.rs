@@ -24,9 +24,7 @@ pub enum EncodeError {
         wanted: usize,
     },
     /// A value that is NaN, infinite, or beyond the plan's range.
-    #[error(
-        "item {item}, position {position:?}, of {input} is {value}; the plan takes finite values up to {limit}: give samples or an input range that covers it"
-    )]
+    #[error("item {item}, position {position:?}, of {input} is {value}; {}", beyond(*.value, *.limit))]
     Value {
         /// The input, as the message names it.
         input: String,
@@ -87,6 +85,20 @@ pub enum EncodeError {
     },
 }
 
+/// Why a value is refused.
+fn beyond(value: f32, limit: f64) -> String {
+    match value.is_nan() {
+        true => format!("{NOT_MISSING}: give a number"),
+        false => format!(
+            "the plan takes finite values up to {limit}: give samples or an input range that covers it"
+        ),
+    }
+}
+
+/// Why a number is refused that is NaN.
+pub const NOT_MISSING: &str =
+    "the model does not say what becomes of a number that is missing there";
+
 /// The encoded weights of one layer; empty where the layer has none.
 pub struct LayerWeights {
     /// Factors at the layer's weight scale.
@@ -135,7 +147,10 @@ impl Plan {
     ) -> Result<(), EncodeError> {
         let (limit, fraction) = (self.input_range(planned), self.number(0).fraction);
         let (kind, dropped) = (planned.input.kind, ranks_dropped(self.modulus.bits()));
-        for (at, &value) in part.iter().enumerate() {
+        // A number that may not be missing stays NaN, and is refused below.
+        let part = planned.input.part_with_marks(part);
+        let given = planned.input.given_len();
+        for (at, &value) in part[..given].iter().enumerate() {
             let refused = |takes: Option<String>| {
                 let input = match self.inputs.len() {
                     1 => "the input".into(),
@@ -179,6 +194,10 @@ impl Plan {
                 false => encode(value.into(), fraction),
             });
         }
+        out.extend(part[given..].iter().map(|&mark| match planned.ranked {
+            true => rank(mark, dropped),
+            false => encode(mark.into(), fraction),
+        }));
         Ok(())
     }
 
@@ -308,7 +327,7 @@ impl Plan {
 }
 
 /// The place of element `at` of an item, axis by axis.
-fn position(shape: &[usize], mut at: usize) -> Vec<usize> {
+pub fn position(shape: &[usize], mut at: usize) -> Vec<usize> {
     let mut position: Vec<usize> = Vec::new();
     for &size in shape.iter().rev() {
         position.insert(0, at % size);

@@ -10,12 +10,13 @@ mod matrices;
 mod output;
 mod whole;
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
 pub use function::Function;
-pub use input::{Input, InputKind, Texts, row_shape};
+pub use input::{Input, InputKind, Missing, Texts, given_shape, row_shape};
 pub use lookup::Lookup;
 pub use matrices::Matrices;
 pub use output::{Classes, Output};
@@ -51,14 +52,29 @@ impl Graph {
         self.inputs.iter().map(Input::given_len).sum()
     }
 
+    /// The numbers of one item's row.
+    pub fn row_len(&self) -> usize {
+        self.inputs.iter().map(Input::row_len).sum()
+    }
+
+    /// The rows of items that are given one behind the other: with marks of what is missing of them.
+    pub fn rows<'a>(&self, given: &'a [f32]) -> Cow<'a, [f32]> {
+        input::rows(&self.inputs, given)
+    }
+
     /// The elements that every value has of one item.
     pub(crate) fn lens(&self) -> Vec<usize> {
         let made = self.nodes.iter().map(|node| len(&node.shape));
-        std::iter::once(self.given_len()).chain(made).collect()
+        std::iter::once(self.row_len()).chain(made).collect()
     }
 
-    /// The shape of one item of the inputs: flat where there are several.
+    /// The shape of one item of what is given: flat where there are several inputs.
     pub fn input_shape(&self) -> Vec<usize> {
+        given_shape(&self.inputs)
+    }
+
+    /// The shape of one item's row: flat where there are several inputs, or marks.
+    pub fn row_shape(&self) -> Vec<usize> {
         row_shape(&self.inputs)
     }
 

@@ -180,7 +180,7 @@ impl Rewriter {
             _ => return false,
         };
         let shape = match input.checked_sub(1) {
-            None => self.graph.input_shape(),
+            None => self.graph.row_shape(),
             Some(node) => self.graph.nodes[node].shape.clone(),
         };
         let inner = len(&shape);

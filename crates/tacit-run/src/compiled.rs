@@ -76,12 +76,13 @@ impl CompileOptions {
         options::read("compile options", text)
     }
 
-    /// The options that the import of a file takes.
-    fn import(&self) -> ImportOptions {
+    /// The options that the import of a file takes; `missing` says whether samples have missing numbers.
+    fn import(&self, missing: bool) -> ImportOptions {
         ImportOptions {
             dims: self.dims.clone(),
             outputs: self.outputs.clone(),
             fix: self.fix.clone(),
+            missing,
         }
     }
 
@@ -209,7 +210,7 @@ impl Compiled {
 
     /// The inputs that a model of a file has, with the texts that it knows of those that take texts.
     pub fn inputs(path: &Path, options: &CompileOptions) -> Result<Vec<Input>, Error> {
-        Ok(onnx::load(path, &options.import())?.inputs)
+        Ok(onnx::load(path, &options.import(false))?.inputs)
     }
 
     /// The inputs that a model's file declares and nothing in it reads.
@@ -232,7 +233,7 @@ impl Compiled {
                 options.precision.map(Precision::Bits),
             ),
         };
-        let import = options.import();
+        let import = options.import(samples.is_some_and(|samples| samples.has_missing()));
         let (graph, hash) = rayon::join(|| onnx::load(path, &import), || hash_of(path));
         let mut graph = graph?.optimise();
         let inputs: Vec<&Input> = graph.inputs.iter().collect();
@@ -366,7 +367,7 @@ impl Compiled {
     /// What a run reveals, from the outputs of the model in clear-text float32 for a batch of inputs.
     pub fn reference(&self, x: &[f32]) -> Result<Vec<f32>, Error> {
         check_kinds("input", &self.graph, x)?;
-        let outputs = reference::outputs(&self.graph, x)?;
+        let outputs = reference::outputs(&self.graph, &self.graph.rows(x))?;
         Ok(self.plan.finish_floats(outputs))
     }
 }
@@ -385,6 +386,8 @@ impl Source {
     /// Plans the model for so many bits, and with widths of their own for so precise values.
     fn plan(&self, graph: &Graph, width: u32, precision: Option<Precision>) -> Result<Plan, Error> {
         let options = &self.options;
+        let samples = self.samples.as_ref();
+        let samples = samples.map(|(values, _)| graph.rows(values));
         Ok(plan(
             graph,
             &PlanOptions {
@@ -394,7 +397,7 @@ impl Source {
                 public_model: options.public_model,
                 order: options.order,
                 functions: options.functions,
-                samples: self.samples.as_ref().map(|(values, _)| values.as_slice()),
+                samples: samples.as_deref(),
                 input_range: options.input_range,
                 key_bits: options.key_bits()?,
                 signs: systems::SIGNS,

@@ -43,7 +43,7 @@ impl<'a> From<Tensor<'a>> for Given<'a> {
 }
 
 impl Numbers {
-    /// The finite numbers of an `.npy` file, or of the arrays of an `.npz` file.
+    /// The numbers of an `.npy` file, or of the arrays of an `.npz` file; NaN where one is missing.
     pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         if !is_npz(path) {
             let (values, shape) = npy::read_floats(path)?;
@@ -87,6 +87,18 @@ impl Given<'_> {
                 let same = items.all(|other| other == Some(first));
                 same.then_some(*first as u64)
             }
+        }
+    }
+
+    /// Whether some numbers are missing.
+    pub(crate) fn has_missing(&self) -> bool {
+        let in_any = |values: &[f32]| values.iter().any(|v| v.is_nan());
+        match self {
+            Given::Rows(x) => in_any(x.values),
+            Given::Named(arrays) => arrays.iter().any(|(_, (held, _))| match held {
+                Held::Numbers(values) => in_any(values),
+                Held::Texts(_) => false,
+            }),
         }
     }
 

@@ -113,9 +113,9 @@ impl fmt::Debug for Tensor<'_> {
 }
 
 impl Tensor<'_> {
-    /// Where the first number is that is none, in words, if there is any.
+    /// Where the first number is that is infinite, in words, if there is any.
     pub(crate) fn beyond(&self) -> Option<String> {
-        let at = self.values.iter().position(|v| !v.is_finite())?;
+        let at = self.values.iter().position(|v| v.is_infinite())?;
         let mut rest = at;
         let mut place: Vec<usize> = Vec::new();
         for &size in self.shape.iter().skip(1).rev() {

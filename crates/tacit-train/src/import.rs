@@ -11,7 +11,7 @@ use crate::{Error, Layer, Network, Smooth};
 /// name.
 pub fn from_graph(graph: &Graph) -> Result<(Network, Vec<Vec<f32>>), Error> {
     refuse_ends(graph)?;
-    let mut network = Network::empty(&graph.input_shape());
+    let mut network = Network::empty(&graph.row_shape());
     let mut parameters = Vec::new();
     for node in &graph.nodes {
         let layer =
@@ -106,7 +106,7 @@ fn smooth(len: usize, function: Smooth) -> Layer {
 fn same_shapes(node: &Node, graph: &Graph) -> bool {
     let len: usize = node.shape.iter().product();
     let read = |value: &usize| match value.checked_sub(1) {
-        None => graph.given_len(),
+        None => graph.row_len(),
         Some(i) => graph.nodes[i].shape.iter().product(),
     };
     node.inputs.len() == 2 && node.inputs.iter().all(|value| read(value) == len)

@@ -60,7 +60,12 @@ class Agreed:
     def encode(self, x: Given) -> np.ndarray:
         """The items of `x`, float32, in the order in which they are shared."""
         inputs = [
-            {"name": each["name"], **_axes(each), "texts": each.get("texts")}
+            {
+                "name": each["name"],
+                **_axes(each),
+                "texts": each.get("texts"),
+                "missing": each.get("missing"),
+            }
             for each in self.told["inputs"]
         ]
         return rows(inputs, x)
@@ -181,6 +186,7 @@ def _read(party: str, told: Any) -> dict[str, Any]:
             for size in (*each["shape"], *each.get("item_shape", ())):
                 fits = fits and type(size) is int and -1 <= size < 1 << 31
             fits = fits and (each.get("texts") is None or _are_texts(each["texts"]))
+            fits = fits and (each.get("missing") is None or _are_places(each))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         fits = False
     if not fits:
@@ -195,6 +201,16 @@ def _are_texts(told: Any) -> bool:
         isinstance(text, str) for text in cast(list[Any], known)
     )
     return whole and isinstance(told["others"], bool)
+
+
+def _are_places(told: Mapping[str, Any]) -> bool:
+    """Whether these are the places of numbers of an item that may be missing."""
+    most = math.prod(_axes(told)["shape"])
+    places = told["missing"]["places"]
+    whole = isinstance(places, list) and len(cast(list[Any], places)) <= most
+    return whole and all(
+        type(place) is int and 0 <= place < most for place in cast(list[Any], places)
+    )
 
 
 def _axes(told: Mapping[str, Any]) -> dict[str, Any]:

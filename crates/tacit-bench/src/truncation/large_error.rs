@@ -21,7 +21,7 @@ impl Magnitudes {
             let magnitudes = values.iter().map(|v| f64::from(v.abs()));
             magnitudes.fold((0.0, 0.0), |(most, sum), v| (f64::max(most, v), sum + v))
         };
-        let output = reference::run(graph, x.values, of, |id, (most, of_some)| {
+        let output = reference::run(graph, &graph.rows(x.values), of, |id, (most, of_some)| {
             largest[id] = f64::max(largest[id], most);
             sum[id] += of_some;
         })?;

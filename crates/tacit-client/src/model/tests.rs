@@ -6,8 +6,8 @@ use super::*;
 /// A model of two inputs and two outputs, in ring 64 with 4 fraction bits of the input and 3 of the answer.
 fn described() -> Value {
     let input = |name, shape, kind, limit| {
-        json!({"name": name, "shape": shape, "batch": 0, "kind": kind,
-                                                   "limit": limit, "ranked": false})
+        json!({"name": name, "shape": shape, "batch": 0, "kind": kind, "limit": limit, "ranked": false,
+               "missing": null})
     };
     json!({
         "name": "m", "parties": 3, "scheme": {"kind": "holders", "bits": 64}, "max_items": 2,
@@ -47,6 +47,24 @@ fn numbers_are_encoded_as_by_hand() {
         .expect("it fits");
     assert_eq!(items, 2);
     assert_eq!(shared, [16, -2, -48, 16, 64, 0, 160, 0]);
+}
+
+/// A number that may be missing is 0 where it is, with a mark behind its input's numbers; NaN elsewhere is refused.
+#[test]
+fn missing_numbers_have_marks() {
+    let mut told = described();
+    told["plan"]["inputs"][0]["missing"] = json!({"places": [1], "bits": 3});
+    let model = model(told).expect("a model");
+    assert_eq!(model.given_len(), 4);
+    let x = [1.0, f32::NAN, -3.0, 1.0, 4.0, 0.25, 10.0, 0.0];
+    let (items, shared) = model.encode(&x).expect("it fits");
+    assert_eq!(items, 2);
+    assert_eq!(shared, [16, 0, 128, -48, 16, 64, 4, 0, 160, 0]);
+    for at in [0, 2, 3] {
+        let mut x = x;
+        x[at] = f32::NAN;
+        assert!(matches!(model.encode(&x), Err(Refusal::Input(_))), "{at}");
+    }
 }
 
 #[test]
@@ -184,6 +202,18 @@ fn descriptions_that_make_no_sense_are_refused() {
         ("/plan/inputs/0/shape", huge.clone()),
         ("/plan/inputs/0/kind", json!({"tokens": {"classes": 5}})),
         ("/plan/inputs/0/ranked", json!(true)),
+        ("/plan/inputs/0/missing", json!({"places": [2], "bits": 0})),
+        (
+            "/plan/inputs/0/missing",
+            json!({"places": [0, 0], "bits": 0}),
+        ),
+        ("/plan/inputs/0/missing", json!({"places": [], "bits": 0})),
+        ("/plan/inputs/0/missing", json!({"places": [0], "bits": 58})),
+        (
+            "/plan/inputs/0/missing",
+            json!({"places": [0], "bits": u32::MAX}),
+        ),
+        ("/plan/inputs/1/missing", json!({"places": [0], "bits": 0})),
         ("/plan/inputs", json!([])),
         ("/plan/outputs", json!([])),
         ("/plan/outputs/1/start", json!(u64::MAX >> 1)),

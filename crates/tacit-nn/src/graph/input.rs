@@ -1,5 +1,7 @@
 //! What a model is given.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::len;
@@ -23,6 +25,26 @@ pub struct Input {
     /// The texts that the model knows, of an input of texts: what is given for each is its place among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub texts: Option<Texts>,
+    /// Which numbers may be missing, of an input of numbers, if any may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
+}
+
+/// Which numbers of an input may be missing, which is given as NaN. Such a number is 0 in the row, and behind the
+/// input's numbers a mark for each that may be missing says whether it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The numbers' places among those of an item of the input, in order.
+    pub places: Vec<usize>,
+    /// What a mark is of a number that is missing, the bits of a power of two; 0 is the mark of any other.
+    pub bits: u32,
+}
+
+impl Missing {
+    /// The mark of a number that is missing.
+    pub fn mark(&self) -> f32 {
+        (self.bits as f32).exp2()
+    }
 }
 
 /// The texts that a model knows of an input. All parties know them.
@@ -64,6 +86,12 @@ pub enum InputKind {
         /// Rows of the table, so that tokens are from 0 to one less.
         classes: usize,
     },
+    /// Marks of numbers that are missing, behind those of their input: 0 or a power of two. No input is of this
+    /// kind as a whole.
+    Marks {
+        /// The bits of the power of two.
+        bits: u32,
+    },
 }
 
 impl InputKind {
@@ -84,6 +112,7 @@ impl InputKind {
             InputKind::Tokens { classes } => {
                 value.fract() == 0.0 && value >= 0.0 && value < classes as f32
             }
+            InputKind::Marks { bits } => value == 0.0 || value == (bits as f32).exp2(),
         }
     }
 
@@ -94,6 +123,7 @@ impl InputKind {
             InputKind::Integers => "whole numbers".into(),
             InputKind::Truths => "0 or 1".into(),
             InputKind::Tokens { classes } => format!("whole numbers from 0 to {}", classes - 1),
+            InputKind::Marks { bits } => format!("0 or 2^{bits}"),
         }
     }
 }
@@ -108,11 +138,17 @@ impl Input {
             kind: InputKind::Numbers,
             limits: vec![],
             texts: None,
+            missing: None,
         }
     }
 
-    /// What number `at` of an item is; a category is as a token, however it is shared.
+    /// What number `at` of an item's row is; a category is as a token, however it is shared.
     pub fn kind_at(&self, at: usize) -> InputKind {
+        if let Some(missing) = &self.missing
+            && at >= self.given_len()
+        {
+            return InputKind::Marks { bits: missing.bits };
+        }
         let limit = self.limits.get(at).copied().filter(|&limit| limit > 0);
         match (self.kind, limit) {
             (InputKind::Tokens { .. } | InputKind::Numbers, Some(classes)) => {
@@ -137,16 +173,68 @@ impl Input {
         len(&self.shape)
     }
 
+    /// Marks of one item, one for each number that may be missing.
+    pub fn marks(&self) -> usize {
+        self.missing
+            .as_ref()
+            .map_or(0, |missing| missing.places.len())
+    }
+
+    /// Numbers of one item in a model's row.
+    pub fn row_len(&self) -> usize {
+        self.given_len().saturating_add(self.marks())
+    }
+
     /// Numbers of one item that are shared.
     pub fn shared_len(&self) -> usize {
-        self.given_len().saturating_mul(self.kind.shared())
+        let given = self.given_len().saturating_mul(self.kind.shared());
+        given.saturating_add(self.marks())
+    }
+
+    /// The marks of an item's numbers, in the order of their places, and 0 in place of each that is missing.
+    pub(crate) fn part_with_marks(&self, given: &[f32]) -> Vec<f32> {
+        let mut part = given.to_vec();
+        for &place in self.missing.iter().flat_map(|missing| &missing.places) {
+            let is_missing = part[place].is_nan();
+            let mark = self.missing.as_ref().map_or(0.0, Missing::mark);
+            part.push(if is_missing { mark } else { 0.0 });
+            if is_missing {
+                part[place] = 0.0;
+            }
+        }
+        part
     }
 }
 
-/// The shape of one item of all inputs together: flat where there are several.
-pub fn row_shape(inputs: &[Input]) -> Vec<usize> {
+/// The shape of one item of what is given for all inputs together: flat where there are several.
+pub fn given_shape(inputs: &[Input]) -> Vec<usize> {
     match inputs {
         [one] => one.shape.clone(),
         _ => vec![inputs.iter().map(Input::given_len).sum()],
     }
+}
+
+/// The shape of one item's row: flat where there are several inputs, or marks.
+pub fn row_shape(inputs: &[Input]) -> Vec<usize> {
+    match inputs {
+        [one] if one.missing.is_none() => one.shape.clone(),
+        _ => vec![inputs.iter().map(Input::row_len).sum()],
+    }
+}
+
+/// The rows of items that are given one behind the other: with marks of what is missing of them.
+pub(super) fn rows<'a>(inputs: &[Input], given: &'a [f32]) -> Cow<'a, [f32]> {
+    if inputs.iter().all(|input| input.missing.is_none()) {
+        return Cow::Borrowed(given);
+    }
+    let item: usize = inputs.iter().map(Input::given_len).sum();
+    let mut all = Vec::new();
+    for mut rest in given.chunks_exact(item.max(1)) {
+        for input in inputs {
+            let part;
+            (part, rest) = rest.split_at(input.given_len());
+            all.extend(input.part_with_marks(part));
+        }
+    }
+    Cow::Owned(all)
 }

@@ -167,6 +167,7 @@ fn made_up(inputs: &[Input], (low, high): (f64, f64), random: &mut Random) -> Ve
             InputKind::Integers => (4.0 * random.uniform()).floor() as f32,
             InputKind::Truths => (2.0 * random.uniform()).floor() as f32,
             InputKind::Tokens { classes } => (classes as f64 * random.uniform()).floor() as f32,
+            InputKind::Marks { .. } => 0.0,
         };
         row.extend((0..input.given_len()).map(number));
     }

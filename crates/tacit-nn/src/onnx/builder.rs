@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::call::{Call, Fault, Value, unsupported};
 use super::counts::Limit;
 use super::kind::DataType;
+use super::missing::marks::Marks;
 use super::proto::NodeProto;
 use super::quotient::Quotient;
 use super::steps::Step;
@@ -89,6 +90,10 @@ pub(super) struct Builder {
     pub chosen_from: HashMap<ValueId, ValueId>,
     /// The ends of what rests from a division, of quotients of integers, and of what is chosen of two.
     pub within: HashMap<ValueId, (f64, f64)>,
+    /// What was asked for missing numbers.
+    pub absent: Marks,
+    /// Whether inputs hold missing numbers, whatever the file says of them.
+    pub has_missing: bool,
     /// Values of whose rows just one element is 1 and the others are 0.
     pub marks: HashSet<ValueId>,
     /// The elements of all constants so far.
@@ -222,12 +227,24 @@ impl Builder {
                 return Ok(id);
             }
         }
+        let id = self.add_anew(name, op, key.1.clone(), shape)?;
+        self.readers.entry(key).or_default().push(id);
+        Ok(id)
+    }
+
+    /// Adds a node beside any that does the same, and no later one is taken for it.
+    pub(super) fn add_anew(
+        &mut self,
+        name: String,
+        op: Op,
+        inputs: Vec<ValueId>,
+        shape: Vec<usize>,
+    ) -> Result<ValueId, Fault> {
         if let Some(number) = not_finite(&op) {
             return unsupported(format!(
                 "it computes with the number {number}: its attributes and constants must be finite, and so must their products"
             ));
         }
-        let inputs = key.1.clone();
         self.count(&shape)?;
         if let Op::Rearrange { index, .. } = &op {
             self.reserve(index.len())?;
@@ -244,9 +261,7 @@ impl Builder {
             inputs,
             shape,
         });
-        let id = self.nodes.len();
-        self.readers.entry(key).or_default().push(id);
-        Ok(id)
+        Ok(self.nodes.len())
     }
 }
 

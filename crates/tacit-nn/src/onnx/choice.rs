@@ -7,6 +7,7 @@ use super::constant::Constant;
 use super::counts::from_one;
 use super::element::{Arithmetic, two};
 use super::mask::{hidden, hidden_by_choice};
+use super::missing::replaced;
 use super::{fold, token, which};
 
 /// Where: `c x + (1 - c) y` of a constant condition, `y + c (x - y)` of a computed one.
@@ -15,6 +16,9 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         return Ok(value);
     }
     let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
+    if let Some(value) = replaced(call, builder, [condition, x, y])? {
+        return Ok(value);
+    }
     if let Some(value) = from_one(call, builder, [condition, x, y])? {
         return Ok(value);
     }

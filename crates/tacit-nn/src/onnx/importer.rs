@@ -8,9 +8,11 @@ use super::call::{Call, Fault, Value};
 use super::constant::{Large, Reader};
 use super::element::is_one;
 use super::halves::halves;
-use super::input::{Known, finished};
+use super::input::{Known, Learnt, finished};
 use super::lower;
 use super::mask::{feed_softmax, hiding, single_numbers};
+use super::missing::known::learn_missing;
+use super::missing::marks;
 use super::nested::{Progress, Stop, is_nested};
 use super::proto::{GraphProto, NodeProto};
 use super::table::{Opsets, is_standard, operation};
@@ -18,7 +20,7 @@ use super::tail::last_nodes;
 use super::typed::Types;
 use super::weighed::weights;
 use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, sequence, texts, unusable};
-use crate::graph::{Graph, Input, InputKind, Texts};
+use crate::graph::Graph;
 
 /// The most elements that all constants together may have.
 const MAX_CONSTANTS: usize = 1 << 29;
@@ -29,12 +31,8 @@ const MAX_VISITED: usize = 1 << 17;
 /// What a look at all nodes came to.
 enum Imported {
     Graph(Graph),
-    /// Numbers of an input turned out to be of this kind.
-    Again(String, InputKind),
-    /// Numbers of inputs choose rows of tables of so many.
-    Limits(Vec<(Input, Vec<(usize, usize)>)>),
-    /// More is needed of what inputs of texts may hold.
-    Texts(Vec<(String, Texts)>),
+    /// What must be known of inputs.
+    Learnt(Learnt),
 }
 
 /// What one item of a model is in its file.
@@ -88,21 +86,14 @@ impl<'a> Importer<'a> {
         let outputs = self.outputs()?;
         let (mut on_shares, mut known) = (HashSet::new(), Known::default());
         loop {
-            let graph = match self.import_with(form, &outputs, &on_shares, &known)? {
-                Imported::Graph(graph) => graph,
-                Imported::Again(name, kind) => {
-                    known.kinds.insert(name, kind);
+            let graph = match self.import_with(form, &outputs, &on_shares, &known) {
+                Err(_) if known.drop_marks() => continue,
+                Ok(Imported::Learnt(learnt)) => {
+                    known.learn(learnt);
                     continue;
                 }
-                Imported::Limits(limits) => {
-                    let all = limits.iter();
-                    all.for_each(|(input, places)| known.limit(input, places));
-                    continue;
-                }
-                Imported::Texts(texts) => {
-                    known.texts.extend(texts);
-                    continue;
-                }
+                Ok(Imported::Graph(graph)) => graph,
+                Err(error) => return Err(error),
             };
             match output::alone(&graph.outputs) {
                 Some(at) if graph.outputs.len() > 1 && on_shares.insert(outputs[at]) => {}
@@ -120,6 +111,7 @@ impl<'a> Importer<'a> {
     ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
         builder.whole = form != Form::Items;
+        builder.has_missing = self.options.missing;
         if let Form::Batch(items) | Form::Unquantised(items) = form {
             builder.items = Some(items);
         }
@@ -137,18 +129,8 @@ impl<'a> Importer<'a> {
         let masking = feed_softmax(&order, &last, outputs);
         let ends = [last, masking];
         let taken = self.nodes((&order, &used), &ends, &mut env, &mut builder);
-        if let Some((at, kind)) = builder.wanted {
-            return Ok(Imported::Again(inputs[at].name.clone(), kind));
-        }
-        if !builder.wanted_limits.is_empty() {
-            let wanted = std::mem::take(&mut builder.wanted_limits).into_iter();
-            let of = wanted.map(|(at, places)| (inputs[at].clone(), places));
-            return Ok(Imported::Limits(of.collect()));
-        }
-        if !builder.wanted_texts.is_empty() {
-            let wanted = std::mem::take(&mut builder.wanted_texts).into_iter();
-            let named = wanted.map(|(at, texts)| (inputs[at].name.clone(), texts));
-            return Ok(Imported::Texts(named.collect()));
+        if let Some(learnt) = Learnt::of(&mut builder, &inputs, known) {
+            return Ok(Imported::Learnt(learnt));
         }
         taken?;
         let ends = outputs
@@ -157,6 +139,9 @@ impl<'a> Importer<'a> {
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let (output, outputs) = output::joined(ends, &mut builder)?;
         builder.check_live(output).map_err(unusable)?;
+        if let Some(missing) = learn_missing(&builder, &known.missing, Some(output)) {
+            return Ok(Imported::Learnt(Learnt::Missing(missing)));
+        }
         Ok(Imported::Graph(Graph {
             inputs: finished(inputs),
             nodes: builder.nodes,
@@ -342,7 +327,9 @@ impl<'a> Importer<'a> {
                 Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
                 Ok(None) => match fold::computed(&call) {
                     Some(constants) => Ok(constants),
-                    None => lower::lower(&call, builder),
+                    None => lower::lower(&call, builder).inspect(|made| {
+                        marks::deny_dropped(&call, made, builder);
+                    }),
                 },
                 Err(fault) => Err(fault),
             },

@@ -2,6 +2,7 @@
 
 mod axes;
 mod fixed;
+mod known;
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,53 +16,7 @@ use super::kind::DataType;
 use super::proto::{DimensionProto, ValueInfoProto, data_type};
 use super::{Fixed, ImportError, texts, unusable};
 use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
-
-/// What is known of inputs, by their names, beside their types.
-#[derive(Default)]
-pub(super) struct Known {
-    pub kinds: HashMap<String, InputKind>,
-    pub texts: HashMap<String, Texts>,
-    /// How many rows tokens and categories may choose from; 0 of what is no category, or not limited yet.
-    pub limits: HashMap<String, Vec<usize>>,
-}
-
-impl Known {
-    /// Notes that numbers of an input choose rows of a table of so many.
-    pub(super) fn limit(&mut self, input: &Input, places: &[(usize, usize)]) {
-        let limits = self.limits.entry(input.name.clone()).or_default();
-        limits.resize(input.given_len(), 0);
-        for &(place, classes) in places {
-            limits[place] = match limits[place] {
-                0 => classes,
-                known => known.min(classes),
-            };
-        }
-        let classes = limits.iter().copied().max().unwrap_or(1);
-        let kind = InputKind::Tokens { classes };
-        // Beside other numbers, categories stay numbers.
-        if input.kind != InputKind::Numbers || !limits.contains(&0) {
-            self.kinds.insert(input.name.clone(), kind);
-        }
-    }
-}
-
-/// Inputs as plans have them: limits stand only where not all tokens may choose all rows, and where numbers are
-/// categories.
-pub(super) fn finished(mut inputs: Vec<Input>) -> Vec<Input> {
-    for input in &mut inputs {
-        if input.kind == InputKind::Numbers {
-            continue;
-        }
-        let classes = input.kind.shared();
-        let limits = &mut input.limits;
-        let free = limits.iter_mut().filter(|limit| **limit == 0);
-        free.for_each(|limit| *limit = classes);
-        if limits.iter().all(|&limit| limit == classes) {
-            limits.clear();
-        }
-    }
-    inputs
-}
+pub(super) use known::{Known, Learnt, finished};
 
 impl<'a> Importer<'a> {
     /// The inputs that something reads, initialisers aside.
@@ -117,6 +72,7 @@ impl<'a> Importer<'a> {
             if let Some(limits) = known.limits.get(&input.name) {
                 input.limits.clone_from(limits);
             }
+            input.missing = known.missing.inputs.get(&input.name).cloned();
             if input.texts.is_some() {
                 let texts = known.texts.get(&input.name).cloned().unwrap_or_default();
                 let classes = texts.classes().max(1);
@@ -138,7 +94,7 @@ impl<'a> Importer<'a> {
         let mut start = 0;
         for (at, input) in inputs.iter().enumerate() {
             let value = begin(&inputs, at, start, builder);
-            start += input.given_len();
+            start += input.row_len();
             let value = value.map_err(|why| fail(&input.name, &why))?;
             let name = given.iter().find(|proto| proto.name == input.name);
             env.extend(name.map(|proto| (&proto.name[..], value)));
@@ -208,6 +164,7 @@ impl<'a> Importer<'a> {
             kind,
             limits: vec![],
             texts: of.is_none().then(Texts::default),
+            missing: None,
         };
         Ok((input, size))
     }
@@ -373,7 +330,7 @@ fn begin(
             };
             builder.add(name, Op::Lookup(numbers), vec![0], shape.clone())
         }
-        _ if inputs.len() == 1 => Ok(0),
+        _ if inputs.len() == 1 && inputs[0].missing.is_none() => Ok(0),
         _ => {
             let index = (start..start + n).map(|e| e as u32).collect();
             let op = Op::Rearrange { index, fill: 0.0 };

@@ -1,6 +1,10 @@
 //! IsNaN and IsInf. No party holds a number that is not finite; float32 has one where a softmax leaves out all of a
 //! line, where it divides by 0, and beyond its range.
 
+pub(super) mod known;
+pub(super) mod marks;
+mod reached;
+
 use std::collections::HashSet;
 
 use super::builder::Builder;
@@ -9,11 +13,20 @@ use super::compose::Composer;
 use super::constant::{Constant, Data};
 use super::kind::DataType;
 use super::mask::HIDDEN;
-use crate::graph::{Function, Op, ValueId};
+use crate::graph::{Affine, FILL, Function, Op, ValueId};
+use crate::index::broadcast;
+use marks::{in_place_of, mark, marks_of};
 
 /// Where shares of a softmax are those of a line of which nothing is left; nowhere in an input.
 pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (id, shape, batch) = call.secret_at(0)?;
+    if let Some(told) = is_missing(call, builder, id)? {
+        return Ok(Value::Secret {
+            id: told,
+            shape: shape.to_vec(),
+            batch,
+        });
+    }
     let shares = of_shares(builder, id, FOLLOWED);
     let never = shares.is_some() && !builder.hides.get()
         || shares.is_none() && is_finite(builder, id, false);
@@ -49,6 +62,91 @@ pub(super) fn is_nan(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         shape: shape.to_vec(),
         batch,
     })
+}
+
+/// Which elements of a value are missing, where numbers of inputs may be: no others are taken to be.
+fn is_missing(call: &Call, builder: &mut Builder, id: ValueId) -> Result<Option<ValueId>, Fault> {
+    let origins = builder.origins(id);
+    builder.want_marks(&origins.places, 0);
+    builder.deny_missing(id, &origins);
+    if !is_finite(builder, id, false) {
+        return Ok(None);
+    }
+    let shape = builder.shape(id);
+    let c = &mut Composer::new(call, builder);
+    let Some((marks, marked)) = marks_of(c, &origins, shape)? else {
+        return Ok(None);
+    };
+    let factors: Vec<f32> = (0..marked.len())
+        .map(|e| 1.0 / mark(c.builder, &origins, e))
+        .collect();
+    let told = match factors.iter().all(|&factor| factor == 1.0) {
+        true => marks,
+        false => {
+            let op = Op::Affine(Affine {
+                inner: 1,
+                scale: factors.into(),
+                shift: [].into(),
+            });
+            c.each("truths", op, &[marks])?
+        }
+    };
+    let places = origins.places.iter().zip(&marked);
+    let places = places.map(|(&place, &marked)| if marked { place } else { FILL });
+    let places = places.collect();
+    builder.truths.insert(told);
+    builder.note_missing(told, places);
+    Ok(Some(told))
+}
+
+/// What is chosen by whether numbers are missing, in place of these and otherwise the numbers themselves; `None` of any
+/// other choice.
+pub(super) fn replaced(
+    call: &Call,
+    builder: &mut Builder,
+    [condition, x, y]: [&Value; 3],
+) -> Result<Option<Value>, Fault> {
+    let Value::Secret { id, shape, batch } = condition else {
+        return Ok(None);
+    };
+    let Some((places, told)) = builder.told_missing(*id) else {
+        return Ok(None);
+    };
+    let (instead, numbers) = if told { (x, y) } else { (y, x) };
+    let Value::Secret {
+        id: of,
+        shape: own,
+        batch: at,
+    } = numbers
+    else {
+        return Ok(None);
+    };
+    let origins = builder.origins(*of);
+    let alike = origins.places.len() == places.len()
+        && (origins.places.iter().zip(&places)).all(|(a, &b)| b == FILL || *a == b);
+    if (own, at) != (shape, batch) || !alike {
+        return Ok(None);
+    }
+    let Value::Constant(constant) = instead else {
+        return Ok(None);
+    };
+    let mut whole = shape.clone();
+    if !call.whole {
+        whole.insert(*batch, 1);
+    }
+    let data = constant.data.floats();
+    let index = broadcast(&constant.shape, &whole);
+    let Some(index) = index.filter(|_| data.iter().all(|v| v.is_finite())) else {
+        return Ok(None);
+    };
+    let c = &mut Composer::new(call, builder);
+    let of_number = |e: usize| data[index[e] as usize];
+    let id = in_place_of(c, (*of, &origins), of_number)?;
+    Ok(id.map(|id| Value::Secret {
+        id,
+        shape: shape.clone(),
+        batch: *batch,
+    }))
 }
 
 /// Nowhere in what is finite by the way it is made.

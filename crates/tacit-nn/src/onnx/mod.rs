@@ -125,6 +125,8 @@ pub struct ImportOptions {
     pub outputs: Vec<String>,
     /// Inputs that every party knows, by name.
     pub fix: HashMap<String, Fixed>,
+    /// Whether inputs hold missing numbers: trees take them then, also where nothing in the file says so.
+    pub missing: bool,
 }
 
 /// What an input is that every party knows.

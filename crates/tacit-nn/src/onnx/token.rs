@@ -70,7 +70,7 @@ impl Given {
                     lookup: None,
                 });
             }
-            start = part.end;
+            start += of.row_len() as u32;
         }
         None
     }
@@ -78,7 +78,7 @@ impl Given {
     /// The place of every number among all of an item of the input.
     fn absolute(&self, builder: &Builder) -> Vec<usize> {
         let before = builder.inputs[..self.input].iter();
-        let start: usize = before.map(Input::given_len).sum();
+        let start: usize = before.map(Input::row_len).sum();
         let first = self
             .lookup
             .as_ref()
@@ -398,7 +398,9 @@ pub(super) fn ask_for_truths(builder: &mut Builder, mut id: ValueId) -> Result<b
         }
         if let Some(given) = Given::of(builder, id) {
             return match given.kind(builder) {
-                InputKind::Numbers | InputKind::Tokens { .. } => Ok(false),
+                InputKind::Numbers | InputKind::Tokens { .. } | InputKind::Marks { .. } => {
+                    Ok(false)
+                }
                 InputKind::Truths => Ok(true),
                 InputKind::Integers => ask(builder, given.input, InputKind::Truths),
             };

@@ -204,7 +204,11 @@ pub(super) fn of_inputs(builder: &Builder, id: ValueId, reach: &HashMap<usize, f
             InputKind::Truths => 1.0,
             _ => reach.get(&at).copied().unwrap_or(FAR),
         };
-        std::iter::repeat_n(end, input.given_len())
+        let mark = input
+            .missing
+            .as_ref()
+            .map_or(0.0, |missing| missing.mark().into());
+        std::iter::repeat_n(end, input.given_len()).chain(std::iter::repeat_n(mark, input.marks()))
     });
     worst_case(&graph, &ends.collect::<Vec<_>>())[id]
 }

@@ -72,7 +72,7 @@ fn behind(graph: &Graph, at: usize, input: usize, scale: usize) -> Affine {
     };
     let size = |&id: &ValueId| match id.checked_sub(1) {
         Some(node) => len(&graph.nodes[node].shape) / outer,
-        None => len(&graph.input_shape()) / outer,
+        None => len(&graph.row_shape()) / outer,
     };
     let sizes: Vec<usize> = graph.nodes[at].inputs.iter().map(size).collect();
     let (row, first): (usize, usize) = (sizes.iter().sum(), sizes[..input].iter().sum());

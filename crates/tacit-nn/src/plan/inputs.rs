@@ -6,7 +6,7 @@ use super::choice::Choice;
 use super::ranks;
 use super::wire;
 use super::{DEFAULT_INPUT_RANGE, Plan, PlanError, PlanOptions};
-use crate::graph::{Graph, Input, InputKind, row_shape};
+use crate::graph::{Graph, Input, InputKind, given_shape};
 
 /// An input with the numbers that are taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ impl Plan {
     /// The shape of one item of what is given: flat where there are several inputs.
     pub fn given_shape(&self) -> Vec<usize> {
         let inputs: Vec<Input> = self.inputs.iter().map(|p| p.input.clone()).collect();
-        row_shape(&inputs)
+        given_shape(&inputs)
     }
 
     /// The largest magnitude of a number of an input.
@@ -55,12 +55,12 @@ pub(super) fn ranges(
     options: &PlanOptions,
     samples: Option<&[f32]>,
 ) -> Result<Vec<f64>, PlanError> {
-    let item = graph.given_len().max(1);
+    let item = graph.row_len().max(1);
     let mut start = 0;
     let mut ranges = Vec::with_capacity(graph.inputs.len());
     for input in &graph.inputs {
         let part = start..start + input.given_len();
-        start = part.end;
+        start += input.row_len();
         if matches!(input.kind, InputKind::Truths | InputKind::Tokens { .. }) {
             ranges.push(1.0);
             continue;
@@ -88,8 +88,15 @@ pub(super) fn ranges(
 /// How far each number of an item is from 0 at most, of inputs with such ranges.
 pub(super) fn ends(graph: &Graph, ranges: &[f64]) -> Vec<f64> {
     let parts = graph.inputs.iter().zip(ranges);
-    let ends = parts.flat_map(|(input, &range)| vec![range; input.given_len()]);
-    ends.collect()
+    let of = |(input, &range): (&Input, &f64)| {
+        let numbers = vec![range; input.given_len()];
+        let mark = input
+            .missing
+            .as_ref()
+            .map_or(0.0, |missing| missing.mark().into());
+        [numbers, vec![mark; input.marks()]].concat()
+    };
+    parts.flat_map(of).collect()
 }
 
 /// The inputs of a plan at `fraction` bits after the point. Of ranks no range is assumed, since all fit.
@@ -138,6 +145,7 @@ impl<'a> Row<'a> {
         self.each(x, |kind, value, _| match kind {
             InputKind::Numbers | InputKind::Integers => value,
             InputKind::Truths => 2.0 * value - 1.0,
+            InputKind::Marks { bits } => 2.0 * value / (bits as f32).exp2() - 1.0,
             InputKind::Tokens { classes } => (2.0 * value + 1.0) / classes as f32 - 1.0,
         })
     }
@@ -148,6 +156,8 @@ impl<'a> Row<'a> {
             InputKind::Numbers => value,
             InputKind::Integers => value.round().clamp(-end.floor(), end.floor()),
             InputKind::Truths => f32::from(u8::from(value > 0.0)),
+            InputKind::Marks { bits } if value > 0.0 => (bits as f32).exp2(),
+            InputKind::Marks { .. } => 0.0,
             InputKind::Tokens { classes } => {
                 let token = (f64::from(value) + 1.0) / 2.0 * classes as f64;
                 token.floor().clamp(0.0, (classes - 1) as f64) as f32
@@ -160,7 +170,7 @@ impl<'a> Row<'a> {
         for item in x.chunks(self.ends.len().max(1)) {
             let mut start = 0;
             for input in &self.graph.inputs {
-                let part = start..start + input.given_len();
+                let part = start..start + input.row_len();
                 start = part.end;
                 let first = part.start;
                 let kind = |at: usize| input.kind_at(at - first);

@@ -48,7 +48,7 @@ impl Search<'_> {
     /// The narrowest key bits that change the class of no more inputs than allowed, as far as these
     /// samples can show it; else all bits, with the reason.
     pub(super) fn run(&self, samples: &[f32]) -> Result<Chosen, PlanError> {
-        let item = self.graph.given_len().max(1);
+        let item = self.graph.row_len().max(1);
         let every_other = |from: usize| -> Vec<f32> {
             samples
                 .chunks(item)
@@ -137,7 +137,7 @@ impl Search<'_> {
 
     /// How many items change their class by these key bits.
     fn changed(&self, samples: &[f32], keys: &[Keys]) -> Result<usize, PlanError> {
-        let item = self.graph.given_len().max(1);
+        let item = self.graph.row_len().max(1);
         let outputs = revealed_len(self.graph);
         let mut random = Random(0x6a09_e667_f3bc_c908);
         let mut changed = 0;
@@ -190,7 +190,7 @@ fn at_most(found: usize, n: usize) -> f64 {
 
 /// At most `n` of the samples, from everywhere among them.
 fn spread(graph: &Graph, samples: &[f32], n: usize) -> Vec<f32> {
-    let items: Vec<&[f32]> = samples.chunks(graph.given_len().max(1)).collect();
+    let items: Vec<&[f32]> = samples.chunks(graph.row_len().max(1)).collect();
     let n = n.min(items.len());
     (0..n)
         .flat_map(|i| items[i * items.len() / n])

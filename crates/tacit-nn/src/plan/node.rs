@@ -61,7 +61,7 @@ pub(super) fn layer_op(graph: &Graph, node: &Node, scale: &Scale, f: u32) -> Lay
 /// Where the tokens of a lookup begin among the numbers that are shared.
 fn shared_start(graph: &Graph, lookup: &Lookup) -> usize {
     let before = &graph.inputs[..lookup.input];
-    let given: usize = before.iter().map(Input::given_len).sum();
+    let given: usize = before.iter().map(Input::row_len).sum();
     let shared: usize = before.iter().map(Input::shared_len).sum();
     shared + (lookup.start - given) * graph.inputs[lookup.input].kind.shared()
 }

@@ -387,7 +387,7 @@ mod tests {
     /// The largest magnitude of each value over the corners of the input, all within the worst
     /// case.
     fn corners(graph: &Graph) -> Vec<f64> {
-        let worst: Vec<f64> = worst_case(graph, &vec![1.5; graph.given_len()])
+        let worst: Vec<f64> = worst_case(graph, &vec![1.5; graph.row_len()])
             .into_iter()
             .map(magnitude)
             .collect();

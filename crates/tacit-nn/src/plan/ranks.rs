@@ -7,7 +7,7 @@
 
 use super::ranges::Bound;
 use super::{KeyBitsChoice, Modulus, PlanOptions, first_holders};
-use crate::graph::{FILL, Graph, InputKind, Node, Op};
+use crate::graph::{FILL, Graph, Input, InputKind, Node, Op};
 
 /// Bits of the rank of a float but for its sign.
 const RANK_BITS: u32 = 31;
@@ -57,10 +57,12 @@ enum Form {
     Constant,
     /// Numbers of an input.
     Item,
+    /// Marks of numbers that are missing.
+    Mark,
     /// Differences of numbers of an input, or of such numbers and differences.
     Difference,
 }
-use Form::{Constant, Difference, Item, Plain};
+use Form::{Constant, Difference, Item, Mark, Plain};
 
 /// Which values of a graph are ranks or differences of ranks.
 #[derive(Clone, PartialEq)]
@@ -85,12 +87,14 @@ impl Ranks {
             return None;
         }
         let mut forms = vec![Item];
+        let marks = marks(graph);
         for node in &graph.nodes {
             let read: Vec<Form> = node.inputs.iter().map(|&id| forms[id]).collect();
-            forms.push(form(node, &read)?);
+            let of_marks = node.inputs == [0] && are_marks(node, &marks);
+            forms.push(if of_marks { Mark } else { form(node, &read)? });
         }
         let compares = |node: &Node| {
-            let of_items = matches!(forms[node.inputs[0]], Item | Difference);
+            let of_items = matches!(forms[node.inputs[0]], Item | Mark | Difference);
             of_items && matches!(node.op, Op::NonNegative)
         };
         if !graph.nodes.iter().any(compares) || forms[graph.output] != Plain {
@@ -136,7 +140,7 @@ impl Ranks {
         let of = |(&bound, &form): (&Bound, &Form)| {
             let bits = match form {
                 Plain => return bound,
-                Constant | Item => RANK_BITS,
+                Constant | Item | Mark => RANK_BITS,
                 Difference => RANK_BITS + 1,
             };
             let most = (f64::from(bits) - f64::from(self.dropped + f)).exp2();
@@ -147,7 +151,7 @@ impl Ranks {
 
     /// `values` of value `id` as what their ranks stand for; they stay where they are no ranks.
     pub(super) fn round(&self, id: usize, values: &mut [f32]) {
-        if self.dropped > 0 && matches!(self.forms[id], Constant | Item) {
+        if self.dropped > 0 && matches!(self.forms[id], Constant | Item | Mark) {
             let round = |v: &mut f32| *v = coarse(*v, self.dropped);
             values.iter_mut().for_each(round);
         }
@@ -159,10 +163,27 @@ impl Ranks {
     }
 }
 
+/// Which numbers of a row are marks of numbers that are missing.
+fn marks(graph: &Graph) -> Vec<bool> {
+    let of = |input: &Input| [vec![false; input.given_len()], vec![true; input.marks()]].concat();
+    graph.inputs.iter().flat_map(of).collect()
+}
+
+/// Whether a node reads marks alone of the row.
+fn are_marks(node: &Node, marks: &[bool]) -> bool {
+    match &node.op {
+        Op::Rearrange { index, fill } => {
+            let mut read = index.iter().filter(|&&place| place != FILL);
+            !node.is_fill() && *fill == 0.0 && read.all(|&place| marks[place as usize])
+        }
+        _ => false,
+    }
+}
+
 /// What a node makes of values of such forms; `None` where it does more with numbers of an input than to
 /// compare them.
 fn form(node: &Node, read: &[Form]) -> Option<Form> {
-    let given = read.iter().any(|form| matches!(form, Item | Difference));
+    let given = (read.iter()).any(|form| matches!(form, Item | Mark | Difference));
     match &node.op {
         Op::Rearrange { fill, .. } if node.is_fill() => {
             Some(if *fill == 0.0 { Constant } else { Plain })
@@ -176,13 +197,17 @@ fn form(node: &Node, read: &[Form]) -> Option<Form> {
         Op::Concat { .. } if given => Some(Item),
         Op::Concat { .. } if read.contains(&Plain) => Some(Plain),
         Op::Concat { .. } => Some(Constant),
+        // A number is 0 where it is missing, so that with its mark it is one more rank.
+        Op::Add | Op::Sub if read == [Item, Mark] => Some(Item),
         Op::Affine(affine) if affine.scale.is_empty() => match read[0] {
-            Item => Some(Difference),
+            Item | Mark => Some(Difference),
             Difference => None,
             other => Some(other),
         },
         Op::Sub if given => {
-            let whole = read.iter().all(|form| matches!(form, Item | Constant));
+            let whole = read
+                .iter()
+                .all(|form| matches!(form, Item | Mark | Constant));
             whole.then_some(Difference)
         }
         Op::NonNegative => Some(Plain),
@@ -200,7 +225,7 @@ fn with_thresholds(graph: &Graph, mut forms: Vec<Form>) -> Option<Vec<Form>> {
         let as_ranks = match forms[id] {
             Plain => false,
             Constant => read[id][1],
-            Item | Difference => true,
+            Item | Mark | Difference => true,
         };
         for &from in node.inputs.iter().filter(|_| !node.is_fill()) {
             read[from][usize::from(as_ranks)] = true;

@@ -11,10 +11,12 @@ pub(super) fn intervals(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
     };
     let kinds = graph.inputs.iter();
     let kinds = kinds
-        .flat_map(|input| (0..input.given_len()).map(move |at| (input.kind_at(at), of(input, at))));
+        .flat_map(|input| (0..input.row_len()).map(move |at| (input.kind_at(at), of(input, at))));
     let one = |((kind, most), &end): ((InputKind, f64), &f64)| match kind {
         InputKind::Numbers | InputKind::Integers => (-end, end),
-        InputKind::Truths | InputKind::Tokens { .. } => (0.0, end.min(most)),
+        InputKind::Truths | InputKind::Tokens { .. } | InputKind::Marks { .. } => {
+            (0.0, end.min(most))
+        }
     };
     kinds.zip(ends).map(one).collect()
 }

@@ -98,7 +98,7 @@ impl Cases {
     }
 
     fn items(&self, graph: &Graph) -> usize {
-        self.x.len() / graph.given_len().max(1)
+        self.x.len() / graph.row_len().max(1)
     }
 
     fn of_item(&self, graph: &Graph, item: usize) -> Self {
@@ -154,8 +154,8 @@ impl Trial {
         let samples = if is_wide { inputs.samples() } else { 0 };
         let more_samples = affordable(graph, SAMPLES_WORK, 1..=*TRIAL_ITEMS.end());
         let more_samples = more_samples.max(affordable(graph, MANY_SAMPLES_WORK, 1..=SAMPLES));
-        let sampled = inputs.typical(graph.given_len(), more_samples);
-        let has_more = samples > 0 && sampled.len() > samples * graph.given_len();
+        let sampled = inputs.typical(graph.row_len(), more_samples);
+        let has_more = samples > 0 && sampled.len() > samples * graph.row_len();
         let sampled = has_more.then(|| Cases::new(graph, sampled)).transpose()?;
         let small = match &sampled {
             Some(cases) => small_columns(graph, cases, cases.items(graph)),
@@ -187,7 +187,7 @@ impl Trial {
         };
         let manners = manners(rounding, repeats);
         let new = manners.get(known.len()..).unwrap_or_default();
-        let x = &self.cases.x[..self.first * graph.given_len()];
+        let x = &self.cases.x[..self.first * graph.row_len()];
         let new = runs(graph, rounding, (x, 0), new)?;
         let known = match new.is_empty() {
             true => known,
@@ -205,7 +205,7 @@ impl Trial {
         repeats: usize,
     ) -> Result<Vec<InManner>, PlanError> {
         let mut all = self.first_runs(graph, rounding, repeats)?[..repeats].to_vec();
-        let others = &self.cases.x[self.first * graph.given_len()..];
+        let others = &self.cases.x[self.first * graph.row_len()..];
         let manners = manners(rounding, repeats);
         let others = runs(graph, rounding, (others, self.first), &manners)?;
         for ((_, (outputs, seen)), (_, (of_others, seen_there))) in all.iter_mut().zip(others) {

@@ -25,7 +25,7 @@ fn at_a_time(graph: &Graph) -> usize {
 
 /// How many items `x` has; an error if it has no whole number of them.
 pub(crate) fn items(graph: &Graph, x: &[f32]) -> Result<usize, ShapeError> {
-    let (found, item) = (x.len(), graph.given_len());
+    let (found, item) = (x.len(), graph.row_len());
     match item > 0 && found.is_multiple_of(item) {
         true => Ok(found / item),
         false => Err(ShapeError { found, item }),
@@ -78,7 +78,7 @@ impl<'a, F: Fn(usize, &Op) -> Option<Op> + Sync> Lanes<'a, F> {
         // On a thread of the pool: any other would be woken anew after every node.
         rayon::scope(|_| {
             let mut lanes = Vec::new();
-            let some = x.chunks(self.together * self.graph.given_len().max(1));
+            let some = x.chunks(self.together * self.graph.row_len().max(1));
             for (at, some) in some.enumerate() {
                 let size = self.begin(&mut lanes, some)?;
                 let first = |lane| at * self.together + lane * size;
@@ -98,7 +98,7 @@ impl<'a, F: Fn(usize, &Op) -> Option<Op> + Sync> Lanes<'a, F> {
         let size = items.div_ceil(threads).clamp(1, at_a_time(self.graph));
         let count = items.div_ceil(size);
         lanes.truncate(count);
-        for (at, x) in x.chunks(size * self.graph.given_len()).enumerate() {
+        for (at, x) in x.chunks(size * self.graph.row_len()).enumerate() {
             if at == lanes.len() {
                 lanes.push(Evaluation::new(self.graph, Vec::new())?);
             }

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use tacit_nn::Graph;
-use tacit_nn::graph::{Input, InputKind, Lookup, Node, Op, Output, Texts};
+use tacit_nn::graph::{Input, InputKind, Lookup, Missing, Node, Op, Output, Texts};
 use tacit_nn::plan::{Keys, LayerOp, Modulus, Plan, PlanOptions, Precision, plan};
 use tacit_protocols::signs::SIGNS;
 
@@ -114,6 +114,58 @@ fn inputs_that_lie() {
             "limits of an input",
         );
     }
+    // A mark is a number more, and fits the ring with its fraction bits.
+    let missing = |places: &[usize], bits| {
+        let places = places.to_vec();
+        move |p: &mut Plan| {
+            p.inputs[0].input.missing = Some(Missing {
+                places: places.clone(),
+                bits,
+            })
+        }
+    };
+    let mut plan = with_tokens();
+    plan.layers[0].op = LayerOp::Lookup {
+        start: 2,
+        tokens: 2,
+        k: 3,
+        n: 2,
+    };
+    missing(&[0], 3)(&mut plan);
+    assert_eq!((plan.given_len(), plan.input_len()), (3, 8));
+    let fraction = plan.fraction_bits;
+    let read = Plan::from_bytes(&plan.to_bytes());
+    assert!(read.is_ok(), "{read:?}");
+    for (places, bits) in [
+        (&[][..], 0),
+        (&[1], 0),
+        (&[0, 0], 0),
+        (&[usize::MAX], 0),
+        (&[0], 63 - fraction),
+        (&[0], u32::MAX),
+    ] {
+        with(&missing(places, bits), "may be missing");
+    }
+    with(
+        &|p| {
+            p.inputs[1].input.missing = Some(Missing {
+                places: vec![0],
+                bits: 0,
+            })
+        },
+        "may be missing",
+    );
+    with(
+        &|p| {
+            missing(&[0], 0)(p);
+            p.inputs[0].input.limits = vec![2];
+        },
+        "may be missing",
+    );
+    with(
+        &|p| p.inputs[0].input.kind = InputKind::Marks { bits: 0 },
+        "marks alone",
+    );
     let texts = |known: &'static [&str], others| {
         let known = known.iter().map(|text| text.to_string()).collect();
         move |p: &mut Plan| p.inputs[1].input.texts = Some(Texts { known, others })

@@ -1,10 +1,11 @@
-//! What is given to a model: of its shape, finite, and of the numbers that its inputs have.
+//! What is given to a model: of its shape, finite or missing, and of the numbers that its inputs have.
 
 use tacit_nn::Graph;
+use tacit_nn::encode::{NOT_MISSING, position};
 
 use crate::{Error, Tensor};
 
-/// Refuses NaN and infinity, with the place of the first.
+/// Refuses infinity, with the place of the first.
 pub(crate) fn finite(what: &str, given: &Tensor) -> Result<(), Error> {
     match given.beyond() {
         None => Ok(()),
@@ -12,7 +13,7 @@ pub(crate) fn finite(what: &str, given: &Tensor) -> Result<(), Error> {
     }
 }
 
-/// Refuses what is no batch of finite inputs of a model.
+/// Refuses what is no batch of a model's inputs, finite but for those that may be missing.
 pub(super) fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<(), Error> {
     let refused = |why: String| Err(Error::setting(what, why));
     let items: usize = given.shape.iter().product();
@@ -40,13 +41,21 @@ pub(super) fn check_inputs(what: &str, graph: &Graph, given: &Tensor) -> Result<
     check_kinds(what, graph, given.values)
 }
 
-/// Refuses numbers that an input does not have, with the place of the first.
+/// Refuses numbers that an input does not have, and NaN where none may be missing, with the place of the first.
 pub(super) fn check_kinds(what: &str, graph: &Graph, values: &[f32]) -> Result<(), Error> {
     for (item, row) in values.chunks_exact(graph.given_len().max(1)).enumerate() {
         let mut rest = row;
         for input in &graph.inputs {
             let part;
             (part, rest) = rest.split_at(input.given_len());
+            let places = input.missing.as_ref().map_or(&[][..], |m| &m.places);
+            let is_missing = |at: &usize| part[*at].is_nan() && places.binary_search(at).is_err();
+            if let Some(at) = (0..part.len()).find(is_missing) {
+                let (name, place) = (&input.name, position(&input.shape, at));
+                let why =
+                    format!("item {item}, position {place:?}, of '{name}' is NaN; {NOT_MISSING}");
+                return Err(Error::setting(what, why));
+            }
             let beyond = |at: &usize| !input.kind_at(*at).holds(part[*at]);
             if let Some(at) = (0..part.len()).find(beyond) {
                 let (name, takes) = (&input.name, input.kind_at(at).described());

@@ -55,7 +55,7 @@ pub(super) fn described(
     let inputs = plan.inputs.iter().map(|planned| {
             let input = &planned.input;
             json!({"name": input.name, "datatype": "FP32", "shape": with_batch(&input.shape, input.batch),
-                   "texts": input.texts})
+                   "texts": input.texts, "missing": input.missing})
         });
     let outputs = plan.outputs.iter().map(|output| {
             json!({"name": output.name, "datatype": "FP32", "shape": with_batch(&output.shape, output.batch),

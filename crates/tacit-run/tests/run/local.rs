@@ -307,7 +307,7 @@ fn wrong_inputs_are_named() {
     assert!(run(&x, &[2, 8, 8]).contains("the model takes [N, 1, 8, 8]"));
     assert!(run(&[], &[0, 1, 8, 8]).contains("at least 1"));
     x[70] = f32::NAN;
-    assert!(run(&x, &shape).contains("input: item 1, position [0, 0, 6], is NaN"));
+    assert!(run(&x, &shape).contains("item 1, position [0, 0, 6], of the input is NaN"));
     x[70] = 1e9;
     assert!(run(&x, &shape).contains("item 1, position [0, 0, 6], of the input is 1000000000"));
 }

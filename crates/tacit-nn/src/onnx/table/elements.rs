@@ -77,7 +77,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             "IsNaN",
             1,
             &[],
-            "of inputs and what is finite by the way it is made of them, none of which is; of quotients, where the divisor is 0; of a softmax's shares, where nothing is left of a line",
+            "of numbers of inputs, which may be missing then; of what is finite by the way it is made of them, none of which is; of quotients, where the divisor is 0; of a softmax's shares, where nothing is left of a line",
         ),
     ),
     op("Less", 2, &[], SIGNS),

@@ -48,10 +48,10 @@ Of trees the plan tells all parties how many there are, their shapes and which c
 thresholds and leaves are weights. A column and its threshold are rounded alike: equal numbers stay equal,
 whole numbers are told apart exactly, and a value nearer to a threshold than the last fraction bit may take
 the other branch. Where classifiers and the standard differ, answers are onnxruntime's, but for the label of
-two classes that both have weights: that is the class of the larger score. Missing values are no input: NaN is
-refused at the door, so the branch that it would take is of no matter. Probabilities of SVMClassifier are
-refused, for libsvm finds them by an iteration; its labels and decisions are not. ZipMap gives an array, a
-column for every key in the order of its keys.";
+two classes that both have weights: that is the class of the larger score. Where a branch
+says which way a missing value takes, or samples hold NaN, a missing value (NaN) of an input takes it, and is refused
+elsewhere. Probabilities of SVMClassifier are refused, for libsvm finds them by an iteration; its labels and
+decisions are not. ZipMap gives an array, a column for every key in the order of its keys.";
 
 /// The line of an operation.
 fn row(op: &Operation) -> String {

@@ -45,7 +45,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("replaced_value_float", Float, 0, NOW),
             ("replaced_value_int64", Int, 0, NOW),
         ],
-        "every number that a party has is finite, so it leaves them as they are where it replaces NaN or infinity",
+        "of NaN it replaces numbers of inputs that are missing; no number that a party has is infinite",
     ),
     op(
         "LabelEncoder",

@@ -10,6 +10,7 @@ use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::{ANY, Composer, value};
 use crate::onnx::constant::{Constant, Data};
 use crate::onnx::linear::transposed;
+use crate::onnx::missing::marks::in_place_of;
 use crate::onnx::moves::at;
 use crate::onnx::norm::over_norm;
 use crate::onnx::places::{chosen_of, of_list};
@@ -68,7 +69,7 @@ pub(super) fn normalizer(call: &Call, builder: &mut Builder) -> Result<Value, Fa
     }
 }
 
-/// What is put in place of a number; of what is not finite nothing, for no party holds such a number.
+/// What is put in place of a number, or of one that is missing; of infinity nothing, for no party holds it.
 pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     if call.attribute("replaced_value_int64").is_some()
         || !ints(call, "imputed_value_int64s").is_empty()
@@ -76,7 +77,7 @@ pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         return unsupported("it replaces integers; a model of floats is needed");
     }
     let replaced = call.float("replaced_value_float", 0.0);
-    if !replaced.is_finite() {
+    if replaced.is_infinite() {
         return Ok(call.required(0)?.clone());
     }
     let (x, shape) = call.secret(0)?;
@@ -85,6 +86,14 @@ pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault
         return counted("imputed_value_floats", 0, columns(shape));
     }
     let imputed = per_column(call, "imputed_value_floats", columns(shape), 0.0)?;
+    if replaced.is_nan() {
+        let origins = builder.origins(x);
+        builder.want_marks(&origins.places, 0);
+        let c = &mut Composer::new(call, builder);
+        let of = |e: usize| imputed[e % imputed.len()];
+        let id = in_place_of(c, (x, &origins), of)?;
+        return Ok(value(id.unwrap_or(x), shape.to_vec()));
+    }
     let c = &mut Composer::new(call, builder);
     let [at_least, at_most] = [
         above(c, x, vec![replaced].into())?,

@@ -5,6 +5,7 @@
 //! is one product: what reaches a branch times its bit reaches one child, and the rest the other, so that
 //! of the leaves of a tree exactly one is 1. These select the leaves' weights in one matrix product.
 
+mod features;
 mod forest;
 mod lists;
 mod lower;

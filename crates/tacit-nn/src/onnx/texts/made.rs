@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{Change, Given, MAX_TEXTS, Text, check_pairs, checked, known};
-use crate::graph::{Classes, Lookup, Op, Texts, ValueId, Weights, len};
+use crate::graph::{Classes, Input, Lookup, Op, Texts, ValueId, Weights, len};
 use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
 use crate::onnx::compose::Composer;
@@ -310,7 +310,7 @@ pub(super) fn named(call: &Call) -> Option<Result<Value, Fault>> {
 /// Where the texts of an input begin among the numbers of an item.
 fn start_of(builder: &Builder, input: usize) -> usize {
     let before = builder.inputs[..input].iter();
-    before.map(|input| input.given_len()).sum()
+    before.map(Input::row_len).sum()
 }
 
 impl Rows<'_> {

@@ -39,10 +39,45 @@ fn check_one(plan: &Plan, planned: &PlannedInput) -> Result<usize, String> {
     }
     let given = shape(&input.shape)?;
     check_limits(input, given)?;
+    check_missing(plan, planned, given)?;
     match input.kind {
         InputKind::Tokens { classes } => product(&[given, classes]),
-        _ => Ok(given),
+        InputKind::Marks { .. } => Err("an input is of marks alone".into()),
+        _ => given
+            .checked_add(input.marks())
+            .ok_or_else(|| "its inputs are out of bounds".into()),
     }
+}
+
+/// The bits of a power of two that is no float.
+const MOST_BITS: u32 = 128;
+
+/// Refuses what may be missing where there is no such number, or where a mark does not fit the plan's numbers.
+fn check_missing(plan: &Plan, planned: &PlannedInput, given: usize) -> Check {
+    let Some(missing) = &planned.input.missing else {
+        return Ok(());
+    };
+    let places = &missing.places;
+    let in_order = places.windows(2).all(|pair| pair[0] < pair[1]);
+    let inside = places.last().is_some_and(|&last| last < given);
+    let numbers = planned.input.kind == InputKind::Numbers;
+    let categories = places
+        .iter()
+        .any(|&place| planned.input.limits.get(place).is_some_and(|&n| n > 0));
+    let number = plan.number(0);
+    let fits = match planned.ranked {
+        true => missing.bits < MOST_BITS,
+        false => {
+            missing
+                .bits
+                .saturating_add(number.fraction)
+                .saturating_add(1)
+                < number.bits
+        }
+    };
+    ensure(numbers && in_order && inside && !categories && fits, || {
+        "what may be missing of an input does not fit its numbers".into()
+    })
 }
 
 /// The most categories that a number of a plan's input may have.

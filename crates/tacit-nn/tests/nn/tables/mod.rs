@@ -5,6 +5,7 @@ mod encoder;
 mod features;
 mod forest;
 mod hostile;
+mod missing;
 mod ranks;
 mod scores;
 mod texts;
@@ -38,7 +39,7 @@ pub fn with_tables(mut model: ModelProto, version: i64) -> ModelProto {
 /// The float32 output of a model for rows.
 pub fn answers(model: &ModelProto, x: &[f32]) -> Vec<f32> {
     let graph = imported(model).unwrap_or_else(|e| panic!("{e}"));
-    reference::predict(&graph, x).expect("fitting rows")
+    reference::predict(&graph, &graph.rows(x)).expect("fitting rows")
 }
 
 /// The model is not taken over, and `part` stands in the reason.

@@ -247,7 +247,7 @@ fn a_party_that_fails_is_named_at_the_others() {
     }
 }
 
-/// A number that is none is named: at its owner by the file and the place, at the others by its owner.
+/// A number that is none is named: at its owner by its place, at the others by its owner.
 #[test]
 fn a_number_that_is_none_is_named() {
     let (folder, configs) = organisations("nan", 5);
@@ -255,7 +255,7 @@ fn a_number_that_is_none_is_named() {
     x[64 + 9] = f32::NAN;
     npy::write_floats(&folder.path().join("x.npy"), &x, &shape).expect("the input is written");
     let errors = errors(&configs);
-    let place = "x.npy: item 1, position [0, 1, 1], is NaN; every value must be";
+    let place = "item 1, position [0, 1, 1], of the input is NaN; the model does not say";
     assert!(errors[1].contains(place), "{}", errors[1]);
     for other in [0, 2] {
         assert!(

@@ -37,9 +37,22 @@ pub(super) struct Branch {
     pub comparisons: Vec<Comparison>,
     /// Where the branch leads if its bit is 1, and if it is 0.
     pub leads: [Child; 2],
+    /// The branch's bit of a feature that is missing.
+    pub missing: bool,
 }
 
 impl Branch {
+    /// The comparisons, each with its answer to a feature that is missing.
+    pub fn with_missing(&self) -> impl Iterator<Item = (Comparison, bool)> + '_ {
+        let pairs = self.asks_for_numbers();
+        let of = move |(at, &of): (usize, &Comparison)| match pairs {
+            // One of each pair is right, and both of one if the feature counts as one of the numbers.
+            true => (of, !of.at_least || self.missing && at < 2),
+            false => (of, self.missing),
+        };
+        self.comparisons.iter().enumerate().map(of)
+    }
+
     /// Whether the branch's bit says that the feature is one of some numbers.
     fn asks_for_numbers(&self) -> bool {
         self.comparisons.len().is_multiple_of(2)
@@ -66,6 +79,8 @@ pub(super) struct Forest {
     /// The targets of every leaf with their weights.
     pub leaves: Vec<Vec<(usize, f32)>>,
     pub targets: usize,
+    /// Whether the file says of missing features where they lead.
+    pub knows_missing: bool,
 }
 
 /// How the trees' results become one.
@@ -171,8 +186,10 @@ impl Forest {
                     more.filter(|pair| !first.comparisons.chunks(2).any(|known| known == *pair));
                 let more = more.flatten().copied().collect::<Vec<_>>();
                 let after = second.leads[1];
+                let missing = second.missing;
                 self.branches[at].comparisons.extend(more);
                 self.branches[at].leads[1] = after;
+                self.branches[at].missing |= missing;
                 joined[next] = true;
             }
         }

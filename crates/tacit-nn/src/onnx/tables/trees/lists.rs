@@ -43,6 +43,7 @@ pub(super) fn read(call: &Call, targets: usize) -> Result<Forest, Fault> {
             None => bad(format!("its node {i} leads to {id}, which there is not")),
         }
     };
+    let tracks = ints(call, "nodes_missing_value_tracks_true");
     let mut members = Members::new(call)?;
     let mut branches = Vec::with_capacity(n);
     for (i, &mode) in modes.iter().enumerate() {
@@ -55,7 +56,11 @@ pub(super) fn read(call: &Call, targets: usize) -> Result<Forest, Fault> {
             Mode::Member => members.next(place)?,
             _ => &thresholds[i..=i],
         };
-        branches.push(mode.branch(place, features[i], own, [lead(i, yes)?, lead(i, no)?])?);
+        let feature = (
+            features[i],
+            tracks.get(i).is_some_and(|&tracks| tracks != 0),
+        );
+        branches.push(mode.branch(place, feature, own, [lead(i, yes)?, lead(i, no)?])?);
     }
     members.end()?;
     let root = |&id: &i64| match usize::try_from(id) {
@@ -74,7 +79,15 @@ pub(super) fn read(call: &Call, targets: usize) -> Result<Forest, Fault> {
         roots,
         leaves,
         targets,
+        knows_missing: knows_missing(tracks, &thresholds),
     })
+}
+
+/// Whether trees say of missing features where they lead: with those of the answer yes, or of a column where they alone
+/// are told from numbers, as LightGBM writes it.
+pub(super) fn knows_missing(tracks: &[i64], thresholds: &[f64]) -> bool {
+    tracks.iter().any(|&tracks| tracks != 0)
+        || (thresholds.iter()).any(|&number| (number as f32).is_infinite())
 }
 
 /// The target of every leaf with its weight.

@@ -1,11 +1,13 @@
 //! From trees to operations of the graph.
 
 use super::super::compare::{above, below, constant, shifts};
+use super::features::Features;
 use super::forest::{Aggregate, Branch, Child, Comparison, Forest};
 use crate::graph::{Conv, ConvGeometry, FILL, Op, ValueId, Weights};
 use crate::onnx::call::{Fault, unsupported};
 use crate::onnx::compose::Composer;
 use crate::onnx::constant::bounded_len;
+use crate::onnx::missing::marks::Settled;
 use crate::onnx::pool::whole;
 
 /// The leaves that a row reaches.
@@ -17,7 +19,7 @@ pub(super) struct Reached {
 
 /// Which leaves a row reaches, each of its trees just one.
 pub(super) fn reached(c: &mut Composer, x: ValueId, forest: &Forest) -> Result<Reached, Fault> {
-    let bits = bits(c, x, &forest.branches)?;
+    let bits = bits(c, x, forest)?;
     let mut below_all: Vec<ValueId> = Vec::new();
     let (mut places, mut leaves) = (Vec::new(), Vec::new());
     let (mut first, mut offset) = (0, 0);
@@ -75,9 +77,14 @@ pub(super) fn reached(c: &mut Composer, x: ValueId, forest: &Forest) -> Result<R
 }
 
 /// The bit of every branch.
-fn bits(c: &mut Composer, x: ValueId, branches: &[Branch]) -> Result<ValueId, Fault> {
+fn bits(c: &mut Composer, x: ValueId, forest: &Forest) -> Result<ValueId, Fault> {
+    let branches = &forest.branches;
+    let features = Features::of(c, x, forest)?;
     let all: Vec<(usize, Comparison)> = (branches.iter())
-        .flat_map(|b| b.comparisons.iter().map(|&of| (b.feature as usize, of)))
+        .flat_map(|branch| {
+            let each = branch.with_missing();
+            each.map(|(of, missing)| (features.place(branch.feature as usize, of, missing), of))
+        })
         .collect();
     bounded_len(&[all.len()])?;
     let [least, most] = [true, false].map(|kind| {
@@ -85,8 +92,7 @@ fn bits(c: &mut Composer, x: ValueId, branches: &[Branch]) -> Result<ValueId, Fa
             .iter()
             .enumerate()
             .filter(move |(_, (_, of))| of.at_least == kind);
-        let read = |feature, of: Comparison| if of.always { FILL as usize } else { feature };
-        own.map(move |(at, &(feature, of))| (at, read(feature, of), of.threshold))
+        own.map(move |(at, &(place, of))| (at, place, of.threshold))
             .collect::<Vec<_>>()
     });
     let mut sides = Vec::new();
@@ -95,11 +101,11 @@ fn bits(c: &mut Composer, x: ValueId, branches: &[Branch]) -> Result<ValueId, Fa
             continue;
         }
         let part = if at_least { "least" } else { "most" };
-        let features = c.spread(part, x, vec![side.len()], |e| side[e].1)?;
+        let compared = c.spread(part, features.id, vec![side.len()], |e| side[e].1)?;
         let thresholds: Weights = side.iter().map(|&(_, _, threshold)| threshold).collect();
         sides.push(match at_least {
-            true => above(c, features, thresholds)?,
-            false => below(c, features, thresholds)?,
+            true => above(c, compared, thresholds)?,
+            false => below(c, compared, thresholds)?,
         });
     }
     let differences = match sides[..] {
@@ -116,7 +122,15 @@ fn bits(c: &mut Composer, x: ValueId, branches: &[Branch]) -> Result<ValueId, Fa
     for (to, (at, ..)) in least.iter().chain(&most).enumerate() {
         place[*at] = to as u32;
     }
-    sums(c, signs, branches, &place)
+    let bits = sums(c, signs, branches, &place)?;
+    if let Some(marked) = features.marked {
+        let settled = Settled {
+            of: vec![(x, marked)],
+            each: false,
+        };
+        c.builder.settle(bits, settled);
+    }
+    Ok(bits)
 }
 
 /// The sums of every branch's comparisons, less 1 for every pair of them; `place` says where they stand.

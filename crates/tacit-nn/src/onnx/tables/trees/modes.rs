@@ -40,11 +40,12 @@ impl Mode {
             .ok_or_else(|| Fault::Bad(format!("its node mode {number} is not known")))
     }
 
-    /// The branch of a feature that asks so of `numbers`: several of a member, else one.
+    /// The branch of a feature that asks so of `numbers`: several of a member, else one. `tracks` says whether a missing
+    /// feature leads where one does of which the answer is yes.
     pub(super) fn branch(
         self,
         place: Place,
-        feature: i64,
+        (feature, tracks): (i64, bool),
         numbers: &[f64],
         [yes, no]: [Child; 2],
     ) -> Result<Branch, Fault> {
@@ -58,11 +59,14 @@ impl Mode {
             _ => return bad(format!("its {place} has no threshold")),
         };
         let leads = if told { [yes, no] } else { [no, yes] };
+        // NaN differs from every number, and no other comparison with it is right.
+        let missing = (tracks || self == Mode::Unequal) == told;
         Ok(Branch {
             place,
             feature,
             comparisons,
             leads,
+            missing,
         })
     }
 
@@ -74,7 +78,7 @@ impl Mode {
         // with missing values.
         if (number as f32).is_infinite() {
             let always = Comparison {
-                at_least,
+                at_least: false,
                 threshold: 0.0,
                 always: true,
             };

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::super::attributes::{doubles, ints, texts, weights};
 use super::forest::{Child, Forest, Place};
+use super::lists::knows_missing;
 use super::modes::Mode;
 use crate::onnx::call::{Call, Fault, bad};
 
@@ -16,6 +17,7 @@ struct Lists<'a> {
     no: &'a [i64],
     thresholds: Vec<f64>,
     modes: Vec<Option<Mode>>,
+    tracks: &'a [i64],
 }
 
 /// The forest of a node whose weights stand in `{what}_ids` and its like.
@@ -45,6 +47,7 @@ pub(super) fn read(call: &Call, what: &str, targets: usize) -> Result<Forest, Fa
         roots: vec![],
         leaves: said(call, what, targets, &places, leaves)?,
         targets,
+        knows_missing: knows_missing(lists.tracks, &lists.thresholds),
     };
     for (i, mode) in lists.modes.iter().enumerate() {
         let Some(mode) = mode else { continue };
@@ -60,7 +63,9 @@ pub(super) fn read(call: &Call, what: &str, targets: usize) -> Result<Forest, Fa
             )),
         };
         let leads = [lead(lists.yes[i])?, lead(lists.no[i])?];
-        let branch = mode.branch(place, lists.features[i], &lists.thresholds[i..=i], leads)?;
+        let tracks = lists.tracks.get(i).is_some_and(|&tracks| tracks != 0);
+        let feature = (lists.features[i], tracks);
+        let branch = mode.branch(place, feature, &lists.thresholds[i..=i], leads)?;
         forest.branches.push(branch);
     }
     forest.roots = lists.roots(&places)?;
@@ -81,6 +86,7 @@ impl<'a> Lists<'a> {
                 .iter()
                 .map(|name| Mode::named(name))
                 .collect::<Result<_, _>>()?,
+            tracks: ints(call, "nodes_missing_value_tracks_true"),
         };
         let n = modes.len();
         let lengths = [
