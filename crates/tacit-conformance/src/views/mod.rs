@@ -26,7 +26,7 @@ use rows::Row;
 pub use functions::functions_hide;
 pub use openings::Sharing;
 pub use record::{Look, Stream, raw_opening};
-pub use relations::rows_without_relations_break_none_by_chance;
+pub use relations::{multiples_are_added_modulo, rows_without_relations_break_none_by_chance};
 pub use rows::Words;
 
 /// Tests of what a party sees of every call; the subject comes with what is looked at.

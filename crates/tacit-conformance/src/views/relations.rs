@@ -67,7 +67,7 @@ fn distinct<'a>(a: &'a [Row], b: &'a [Row]) -> [Vec<&'a [u8]>; 2] {
 struct Samples {
     modulus: u8,
     /// The rows of the basis by their first place other than 0, which is 1.
-    basis: Vec<Option<Vec<u8>>>,
+    basis: Vec<Option<Vec<u16>>>,
     /// The basis over a field of two elements, with each row packed into bits.
     packed: Vec<Option<Vec<u64>>>,
 }
@@ -100,7 +100,8 @@ impl Samples {
             }
             self.add_bits(words);
         } else {
-            self.add_elements(monomials.iter().map(value).collect());
+            let elements = monomials.iter().map(|monomial| u16::from(value(monomial)));
+            self.add_elements(elements.collect());
         }
     }
 
@@ -117,26 +118,37 @@ impl Samples {
         }
     }
 
-    fn add_elements(&mut self, mut v: Vec<u8>) {
-        let p = u32::from(self.modulus);
+    fn add_elements(&mut self, mut v: Vec<u16>) {
+        let p = u16::from(self.modulus);
         for at in 0..v.len() {
-            let lead = u32::from(v[at]);
+            let lead = v[at];
             if lead == 0 {
                 continue;
             }
             let Some(basis) = &self.basis[at] else {
                 let inverse = (1..p).find(|i| i * lead % p == 1).expect("a prime");
-                v.iter_mut()
-                    .for_each(|v| *v = (u32::from(*v) * inverse % p) as u8);
+                v.iter_mut().for_each(|v| *v = *v * inverse % p);
                 self.basis[at] = Some(v);
                 return;
             };
-            let less = p - lead;
-            v.iter_mut()
-                .zip(basis)
-                .for_each(|(v, b)| *v = ((u32::from(*v) + less * u32::from(*b)) % p) as u8);
+            // A basis row is 0 before its place.
+            add_multiple(&mut v[at..], &basis[at..], p - lead, p);
         }
     }
+}
+
+/// `v + by basis` modulo `p`, of elements below `p`, which is below 256: as many lanes at once as 16 bits have.
+fn add_multiple(v: &mut [u16], basis: &[u16], by: u16, p: u16) {
+    let inverse = (1u32 << 16) / u32::from(p);
+    let one = |(v, b): (&mut u16, &u16)| {
+        // Below `p (p - 1) + p`, which 16 bits hold.
+        let sum = *v + by * b;
+        let quotient = ((u32::from(sum) * inverse) >> 16) as u16;
+        // Too small a quotient by 1 at most.
+        let rest = sum - quotient * p;
+        *v = rest.min(rest.wrapping_sub(p));
+    };
+    v.iter_mut().zip(basis).for_each(one);
 }
 
 /// Relations that hold in one of two runs only, of rows over as many elements, 2 for words and bits; of
@@ -186,4 +198,19 @@ pub fn rows_without_relations_break_none_by_chance() {
     };
     let pairs = (0..1000).map(|_| broken(&run(), &run(), 2, 1, false));
     assert_eq!(pairs.sum::<usize>(), 0);
+}
+
+/// Sums of multiples are those of whole numbers, for every factor and pair of elements.
+pub fn multiples_are_added_modulo() {
+    for p in [3u16, 5, 7, 13, 127, 251, 255] {
+        for by in 0..p {
+            let basis: Vec<u16> = (0..p).collect();
+            for first in [0, 1, p / 2, p - 1] {
+                let mut v = vec![first; usize::from(p)];
+                add_multiple(&mut v, &basis, by, p);
+                let right = basis.iter().map(|b| (first + by * b) % p);
+                assert!(v.iter().copied().eq(right), "{p} {by} {first}");
+            }
+        }
+    }
 }

@@ -137,6 +137,11 @@ fn random_rows_break_no_relations() {
     rows_without_relations_break_none_by_chance();
 }
 
+#[test]
+fn rows_of_a_field_are_added_as_whole_numbers() {
+    multiples_are_added_modulo();
+}
+
 mod functions {
     use super::*;
 
