@@ -33,7 +33,7 @@ def rows(inputs: list[dict[str, Any]], x: Given) -> np.ndarray:
         x = _of_frame(inputs, x)
     if not isinstance(x, Mapping):
         shape = tuple(inputs[0]["shape"]) if len(inputs) == 1 else (_row(inputs),)
-        alone = inputs[0] if len(inputs) == 1 else {**inputs[0], "texts": None}
+        alone = inputs[0] if len(inputs) == 1 else {**inputs[0], "texts": None, **_joined(inputs)}
         return _floats("the input", array_of("the input", x), shape, 0, alone, named=False)
     known = [each["name"] for each in inputs]
     x = cast(Mapping[str, Any], x)
@@ -94,7 +94,9 @@ def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str
         shape = tuple(inputs[0]["shape"])
         if inputs[0].get("texts"):
             return np.stack([found for _, found in series(frame)], axis=1).reshape(-1, *shape)
-        rows = matrix("the data frame", frame, _missing(inputs[0]).ravel().tolist())
+        of_columns = shape == (len(frame.columns),)
+        missing = _missing(inputs[0]).tolist() if of_columns else None
+        rows = matrix("the data frame", frame, missing)
         if len(shape) == 1 and rows.shape[1:] != shape:
             raise InputError(
                 f"the data frame has {rows.shape[1]} columns, the model takes {shape[0]} an "
@@ -102,7 +104,7 @@ def _of_frame(inputs: list[dict[str, Any]], frame: Any) -> np.ndarray | dict[str
             )
         return rows
     texts = [each["name"] for each in inputs if each.get("texts")]
-    may_be = {each["name"]: bool(_missing(each).any()) for each in inputs}
+    may_be = {each["name"]: bool(each.get("missing")) for each in inputs}
     missing = [may_be.get(str(name), True) for name in frame.columns]
     held = dict(columns("the data frame", frame, texts, missing))
     _check_names([each["name"] for each in inputs], list(held))
@@ -166,6 +168,17 @@ def _floats(
     array = np.moveaxis(array, batch, 0)
     check_finite(what, array, input=name, missing=_missing(of))
     return exact(what, array)
+
+
+def _joined(inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The shape of an item of all inputs, and which of its numbers may be missing."""
+    places: list[int] = []
+    start = 0
+    for each in inputs:
+        told: Any = each.get("missing")
+        places += [start + place for place in told["places"]] if told else []
+        start += math.prod(each["shape"])
+    return {"shape": [start], "missing": {"places": places}}
 
 
 def _missing(of: dict[str, Any]) -> np.ndarray:

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import tacit
 from graphs.judge import SETTINGS
 from graphs.missing import forest, network
+from tacit.inputs import rows
 from tacit.serving.described import _are_places
 
 COLUMNS = 4
@@ -164,20 +165,138 @@ def test_empty_cells_of_a_data_frame(tmp_path):
         clear.predict(model, frame)
 
 
+def saved(path, nodes, inputs, width, constants=None):
+    """A model of rows of these inputs, by their names and widths, with an output `y`."""
+
+    def of(name, size):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", size])
+
+    held = [numpy_helper.from_array(np.asarray(c), name) for name, c in (constants or {}).items()]
+    inputs = [of(*each) for each in inputs.items()]
+    made = helper.make_graph(nodes, "g", inputs, [of("y", width)], held)
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    onnx.save(helper.make_model(made, opset_imports=versions, ir_version=9), path)
+    return str(path)
+
+
+def imputer(x, y, *numbers):
+    """An imputer of missing numbers."""
+    return helper.make_node(
+        "Imputer", [x], [y], domain="ai.onnx.ml",
+        imputed_value_floats=[*map(float, numbers)], replaced_value_float=float("nan"),
+    )  # fmt: skip
+
+
+def test_one_row_of_several_inputs(tmp_path):
+    """Of rows of all inputs together each number may be missing that its input says."""
+    nodes = [imputer("b", "i", 7), helper.make_node("Concat", ["a", "i"], ["y"], axis=1)]
+    path = saved(tmp_path / "m.onnx", nodes, {"a": 2, "b": 3}, 5)
+    model = tacit.compile(path)
+    x = np.arange(10, dtype="f4").reshape(2, 5) / 4
+    x[1, 3] = np.nan
+    wanted = np.where(np.isnan(x), 7, x)
+    np.testing.assert_allclose(model.reference(x), wanted)
+    x[0, 1] = np.nan
+    with pytest.raises(tacit.InputError, match=r"item 0, position \[1\], is nan; the model"):
+        model.reference(x)
+
+
+@pytest.mark.parametrize("far", [-1e9, -3.4028235e38])
+def test_masks_of_softmaxes_by_what_is_missing(far, tmp_path):
+    nodes = [
+        helper.make_node("IsNaN", ["x"], ["b"]),
+        helper.make_node("Where", ["b", "far", "x"], ["w"]),
+        helper.make_node("Softmax", ["w"], ["y"]),
+    ]
+    path = saved(tmp_path / "m.onnx", nodes, {"x": 4}, 4, {"far": np.float32(far)})
+    random = np.random.default_rng(0)
+    x = holes(random.normal(size=(16, 4)).astype("f4"), random, slice(3))
+    model = tacit.compile(path, samples=random.normal(size=(8, 4)).astype("f4"))
+    found = tacit.local(protocol="clear").predict(model, x).output
+    np.testing.assert_allclose(found, expected(path, x)[0], atol=1e-3)
+
+
+def test_what_fits_without_marks_alone_compiles_without(tmp_path):
+    """Rows without missing numbers are predicted, and trained on, as before."""
+    nodes = [
+        imputer("x", "i", 1e30),
+        helper.make_node("Clip", ["i", "low", "high"], ["c"]),
+        helper.make_node("Gemm", ["c", "w"], ["y"]),
+    ]
+    constants = {
+        "low": np.float32(-3),
+        "high": np.float32(3),
+        "w": np.random.default_rng(0).normal(size=(4, 2)).astype("f4"),
+    }
+    path = saved(tmp_path / "m.onnx", nodes, {"x": 4}, 2, constants)
+    x = np.random.default_rng(1).normal(size=(16, 4)).astype("f4")
+    model = tacit.compile(path, samples=x)
+    assert places(model) == []
+    np.testing.assert_allclose(model.reference(x), expected(path, x)[0], atol=1e-5)
+    plain = [nodes[0], helper.make_node("Gemm", ["i", "w"], ["y"])]
+    path = saved(tmp_path / "n.onnx", plain, {"x": 4}, 2, constants)
+    labels = (x[:, 0] > 0).astype(int)
+    trained = tacit.Trainer(path, epochs=1, batch=8).fit((x, labels))
+    assert trained.report.epochs
+
+
+def test_nan_to_num_as_the_newer_exporter_writes_it(tmp_path):
+    nodes = [
+        helper.make_node("IsNaN", ["x"], ["b"]),
+        helper.make_node("Where", ["b", "zero", "x"], ["w"]),
+        helper.make_node("Less", ["x", "zero"], ["l"]),
+        helper.make_node("IsInf", ["x"], ["i"]),
+        helper.make_node("And", ["l", "i"], ["a"]),
+        helper.make_node("Where", ["a", "least", "w"], ["y"]),
+    ]
+    constants = {"zero": np.float32(0), "least": np.float32(-3.4e38)}
+    path = saved(tmp_path / "m.onnx", nodes, {"x": 2}, 2, constants)
+    x = np.array([[np.nan, 1], [-2, np.nan]], "f4")
+    model = tacit.compile(path, samples=x)
+    np.testing.assert_allclose(model.reference(x), [[0, 1], [-2, 0]])
+
+
+def test_a_category_beside_imputed_columns(tmp_path):
+    """Numbers that choose rows of a table are never missing; those beside them may be."""
+    nodes = [
+        helper.make_node("Gather", ["x", "last"], ["c"], axis=1),
+        helper.make_node("Cast", ["c"], ["ids"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["table", "ids"], ["rows"], axis=0),
+        helper.make_node("Reshape", ["rows", "flat"], ["e"]),
+        helper.make_node("Gather", ["x", "others"], ["o"], axis=1),
+        imputer("o", "i", 7, 8),
+        helper.make_node("Concat", ["e", "i"], ["y"], axis=1),
+    ]
+    constants = {
+        "last": np.array([2]),
+        "others": np.array([0, 1]),
+        "flat": np.array([-1, 2]),
+        "table": np.arange(10, dtype="f4").reshape(5, 2),
+    }
+    path = saved(tmp_path / "m.onnx", nodes, {"x": 3}, 4, constants)
+    x = np.array([[np.nan, 1, 4], [2, np.nan, 0]], "f4")
+    model = tacit.compile(path, samples=x)
+    assert places(model) == [0, 1]
+    np.testing.assert_allclose(model.reference(x), expected(path, x)[0])
+    x[0, 2] = np.nan
+    with pytest.raises(tacit.InputError, match=r"item 0, position \[2\], is nan"):
+        model.reference(x)
+
+
+def test_a_frame_beside_a_hostile_description():
+    """A party may describe any shape: nothing so large is made for it."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"a": [1.0]})
+    huge = {"name": "x", "shape": [2**31 - 1] * 2, "batch": 0, "texts": None, "missing": None}
+    for shape in (huge["shape"], [2**31 - 1]):
+        with pytest.raises(tacit.InputError, match="2147483647"):
+            rows([{**huge, "shape": shape}], frame)
+
+
 def test_one_input_for_each_column(tmp_path):
     """Where each column is an input of its own, those that are imputed may be missing."""
-    path = str(tmp_path / "m.onnx")
-    imputer = helper.make_node(
-        "Imputer", ["a"], ["i"], domain="ai.onnx.ml",
-        imputed_value_floats=[7.0], replaced_value_float=float("nan"),
-    )  # fmt: skip
-    nodes = [imputer, helper.make_node("Add", ["i", "b"], ["y"])]
-    column = ["N", 1]
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, column) for name in "ab"]
-    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, column)]
-    versions = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
-    made = helper.make_graph(nodes, "g", inputs, outputs)
-    onnx.save(helper.make_model(made, opset_imports=versions, ir_version=9), path)
+    nodes = [imputer("a", "i", 7), helper.make_node("Add", ["i", "b"], ["y"])]
+    path = saved(tmp_path / "m.onnx", nodes, {"a": 1, "b": 1}, 1)
     hole = np.array([[np.nan], [1]], "f4")
     whole = np.array([[3], [4]], "f4")
     model = tacit.compile(path, samples={"a": hole, "b": whole})
@@ -228,19 +347,14 @@ def test_places_that_a_service_describes_are_places():
 
 def test_a_mark_is_no_constant(tmp_path):
     """Rows that differ in what is missing alone have answers that differ so."""
-    path = str(tmp_path / "m.onnx")
     nodes = [
         helper.make_node("IsNaN", ["x"], ["b"]),
         helper.make_node("Cast", ["b"], ["f"], to=TensorProto.FLOAT),
         helper.make_node("MatMul", ["f", "w"], ["y"]),
     ]
-    weight = numpy_helper.from_array(np.array([[1], [2], [4], [8]], "f4"), "w")
-    x = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])]
-    y = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 1])]
-    made = helper.make_graph(nodes, "g", x, y, [weight])
-    versions = [helper.make_opsetid("", 17)]
-    onnx.save(helper.make_model(made, opset_imports=versions, ir_version=9), path)
-    rows = np.array([[np.nan if e >> k & 1 else k for k in range(4)] for e in range(16)], "f4")
+    weight = np.array([[1], [2], [4], [8]], "f4")
+    path = saved(tmp_path / "m.onnx", nodes, {"x": 4}, 1, {"w": weight})
+    x = np.array([[np.nan if e >> k & 1 else k for k in range(4)] for e in range(16)], "f4")
     model = tacit.compile(path)
-    found = tacit.local(protocol="clear").predict(model, rows).output
+    found = tacit.local(protocol="clear").predict(model, x).output
     np.testing.assert_allclose(found.ravel(), np.arange(16), atol=1e-2)

@@ -10,7 +10,6 @@ mod matrices;
 mod output;
 mod whole;
 
-use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
@@ -55,11 +54,6 @@ impl Graph {
     /// The numbers of one item's row.
     pub fn row_len(&self) -> usize {
         self.inputs.iter().map(Input::row_len).sum()
-    }
-
-    /// The rows of items that are given one behind the other: with marks of what is missing of them.
-    pub fn rows<'a>(&self, given: &'a [f32]) -> Cow<'a, [f32]> {
-        input::rows(&self.inputs, given)
     }
 
     /// The elements that every value has of one item.

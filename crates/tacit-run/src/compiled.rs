@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 use tacit_nn::graph::{Input, Output};
-use tacit_nn::onnx::{self, Fixed, ImportOptions};
+use tacit_nn::onnx::{self, Fixed, ImportOptions, MissingValues};
 use tacit_nn::plan::{
     Functions, KeyBitsChoice, MODULI, Modulus, Order, PlanError, PlanOptions, Precision, Reveal,
     plan,
@@ -76,8 +76,8 @@ impl CompileOptions {
         options::read("compile options", text)
     }
 
-    /// The options that the import of a file takes; `missing` says whether samples have missing numbers.
-    fn import(&self, missing: bool) -> ImportOptions {
+    /// The options that the import of a file takes.
+    fn import(&self, missing: MissingValues) -> ImportOptions {
         ImportOptions {
             dims: self.dims.clone(),
             outputs: self.outputs.clone(),
@@ -210,7 +210,7 @@ impl Compiled {
 
     /// The inputs that a model of a file has, with the texts that it knows of those that take texts.
     pub fn inputs(path: &Path, options: &CompileOptions) -> Result<Vec<Input>, Error> {
-        Ok(onnx::load(path, &options.import(false))?.inputs)
+        Ok(onnx::load(path, &options.import(MissingValues::Told))?.inputs)
     }
 
     /// The inputs that a model's file declares and nothing in it reads.
@@ -233,7 +233,11 @@ impl Compiled {
                 options.precision.map(Precision::Bits),
             ),
         };
-        let import = options.import(samples.is_some_and(|samples| samples.has_missing()));
+        let missing = match samples.is_some_and(|samples| samples.has_missing()) {
+            true => MissingValues::Given,
+            false => MissingValues::Told,
+        };
+        let import = options.import(missing);
         let (graph, hash) = rayon::join(|| onnx::load(path, &import), || hash_of(path));
         let mut graph = graph?.optimise();
         let inputs: Vec<&Input> = graph.inputs.iter().collect();
@@ -248,18 +252,14 @@ impl Compiled {
             protocol,
             hash: hash?,
         };
-        // Of a divisor only its samples tell whether it has both signs.
-        let plan = loop {
-            match source.plan(&graph, width, precision) {
-                Err(Error::Plan(PlanError::Function { layer, why })) => {
-                    let Some(signed) = graph.with_either_sign(&layer) else {
-                        return Err(PlanError::Function { layer, why }.into());
-                    };
-                    graph = signed;
-                }
-                planned => break planned?,
+        let plan = match source.plan_of_signs(&mut graph, width, precision) {
+            // What does not fit with marks of missing numbers may without.
+            Err(Error::Plan(_)) if missing == MissingValues::Told && graph.has_marks() => {
+                graph = onnx::load(path, &options.import(MissingValues::Never))?.optimise();
+                source.plan_of_signs(&mut graph, width, precision)
             }
-        };
+            planned => planned,
+        }?;
         Ok(Compiled {
             plan,
             others: Default::default(),
@@ -383,11 +383,31 @@ fn grown(before: Option<u64>, peak: Option<u64>) -> Option<u64> {
 }
 
 impl Source {
+    /// Plans the model, whose divisors may turn out to have both signs: only its samples tell.
+    fn plan_of_signs(
+        &self,
+        graph: &mut Graph,
+        width: u32,
+        precision: Option<Precision>,
+    ) -> Result<Plan, Error> {
+        loop {
+            match self.plan(graph, width, precision) {
+                Err(Error::Plan(PlanError::Function { layer, why })) => {
+                    let Some(signed) = graph.with_either_sign(&layer) else {
+                        return Err(PlanError::Function { layer, why }.into());
+                    };
+                    *graph = signed;
+                }
+                planned => return planned,
+            }
+        }
+    }
+
     /// Plans the model for so many bits, and with widths of their own for so precise values.
     fn plan(&self, graph: &Graph, width: u32, precision: Option<Precision>) -> Result<Plan, Error> {
         let options = &self.options;
         let samples = self.samples.as_ref();
-        let samples = samples.map(|(values, _)| graph.rows(values));
+        let samples = samples.map(|(values, _)| graph.sample_rows(values));
         Ok(plan(
             graph,
             &PlanOptions {

@@ -204,7 +204,7 @@ def _are_texts(told: Any) -> bool:
 
 
 def _are_places(told: Mapping[str, Any]) -> bool:
-    """Whether these are the places of numbers of an item that may be missing."""
+    """Whether what may be missing of an input is places of numbers of an item."""
     most = math.prod(_axes(told)["shape"])
     places = told["missing"]["places"]
     whole = isinstance(places, list) and len(cast(list[Any], places)) <= most

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::len;
+use super::{Graph, len};
 
 /// An input of a model. The inputs of an item are one row, value 0 of the graph: one behind the other, with
 /// those of tokens last.
@@ -206,6 +206,39 @@ impl Input {
     }
 }
 
+/// The most samples that are taken once more with missing numbers.
+const MARKED_SAMPLES: usize = 16;
+
+impl Graph {
+    /// The rows of items that are given one behind the other: with marks of what is missing of them.
+    pub fn rows<'a>(&self, given: &'a [f32]) -> Cow<'a, [f32]> {
+        rows(&self.inputs, given)
+    }
+
+    /// The rows of samples. Where no sample misses a number, some of them do once more: as many as show what the marks
+    /// do, each of every other number that may be missing.
+    pub fn sample_rows<'a>(&self, given: &'a [f32]) -> Cow<'a, [f32]> {
+        let rows = self.rows(given);
+        if !self.has_marks() || given.iter().any(|v| v.is_nan()) {
+            return rows;
+        }
+        let mut all = rows.into_owned();
+        let some = given
+            .chunks_exact(self.given_len().max(1))
+            .take(MARKED_SAMPLES);
+        for (turn, item) in some.enumerate() {
+            let missing = without_every_other(&self.inputs, item, turn);
+            all.extend_from_slice(&self.rows(&missing));
+        }
+        Cow::Owned(all)
+    }
+
+    /// Whether numbers of inputs may be missing.
+    pub fn has_marks(&self) -> bool {
+        self.inputs.iter().any(|input| input.missing.is_some())
+    }
+}
+
 /// The shape of one item of what is given for all inputs together: flat where there are several.
 pub fn given_shape(inputs: &[Input]) -> Vec<usize> {
     match inputs {
@@ -222,8 +255,21 @@ pub fn row_shape(inputs: &[Input]) -> Vec<usize> {
     }
 }
 
+/// An item without every other number of those that may be missing: the even ones or the odd ones by turns.
+fn without_every_other(inputs: &[Input], item: &[f32], turn: usize) -> Vec<f32> {
+    let mut item = item.to_vec();
+    let mut start = 0;
+    for input in inputs {
+        let places = input.missing.iter().flat_map(|missing| &missing.places);
+        let every_other = places.skip(turn % 2).step_by(2);
+        every_other.for_each(|place| item[start + place] = f32::NAN);
+        start += input.given_len();
+    }
+    item
+}
+
 /// The rows of items that are given one behind the other: with marks of what is missing of them.
-pub(super) fn rows<'a>(inputs: &[Input], given: &'a [f32]) -> Cow<'a, [f32]> {
+fn rows<'a>(inputs: &[Input], given: &'a [f32]) -> Cow<'a, [f32]> {
     if inputs.iter().all(|input| input.missing.is_none()) {
         return Cow::Borrowed(given);
     }

@@ -16,14 +16,14 @@ pub(super) fn choose(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
         return Ok(value);
     }
     let (condition, x, y) = (call.required(0)?, call.required(1)?, call.required(2)?);
-    if let Some(value) = replaced(call, builder, [condition, x, y])? {
-        return Ok(value);
-    }
     if let Some(value) = from_one(call, builder, [condition, x, y])? {
         return Ok(value);
     }
     let [masking, masked] = [x, y].map(|branch| hiding(call, builder, branch));
     let (x, y) = (masking.as_ref().unwrap_or(x), masked.as_ref().unwrap_or(y));
+    if let Some(value) = replaced(call, builder, [condition, x, y])? {
+        return Ok(value);
+    }
     if !is_truth(builder, condition) {
         return unsupported("its condition is not the result of a comparison");
     }

@@ -19,7 +19,10 @@ use super::table::{Opsets, is_standard, operation};
 use super::tail::last_nodes;
 use super::typed::Types;
 use super::weighed::weights;
-use super::{ImportError, ImportOptions, UnsupportedNode, fold, output, sequence, texts, unusable};
+use super::{
+    ImportError, ImportOptions, MissingValues, UnsupportedNode, fold, output, sequence, texts,
+    unusable,
+};
 use crate::graph::Graph;
 
 /// The most elements that all constants together may have.
@@ -84,7 +87,8 @@ impl<'a> Importer<'a> {
     /// The model; outputs that are places of numbers that no other output opens are found on shares.
     pub(super) fn import(&self, form: Form) -> Result<Graph, ImportError> {
         let outputs = self.outputs()?;
-        let (mut on_shares, mut known) = (HashSet::new(), Known::default());
+        let mut on_shares = HashSet::new();
+        let mut known = Known::new(self.options.missing);
         loop {
             let graph = match self.import_with(form, &outputs, &on_shares, &known) {
                 Err(_) if known.drop_marks() => continue,
@@ -111,7 +115,7 @@ impl<'a> Importer<'a> {
     ) -> Result<Imported, ImportError> {
         let mut builder = Builder::default();
         builder.whole = form != Form::Items;
-        builder.has_missing = self.options.missing;
+        builder.has_missing = self.options.missing == MissingValues::Given;
         if let Form::Batch(items) | Form::Unquantised(items) = form {
             builder.items = Some(items);
         }

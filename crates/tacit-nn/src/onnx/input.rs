@@ -13,6 +13,7 @@ use super::call::{Fault, Value};
 use super::constant::{Constant, bounded_len};
 use super::importer::Importer;
 use super::kind::DataType;
+use super::missing::marks::Marks;
 use super::proto::{DimensionProto, ValueInfoProto, data_type};
 use super::{Fixed, ImportError, texts, unusable};
 use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
@@ -109,6 +110,7 @@ impl<'a> Importer<'a> {
             Some((at, f64::from(most.max(-least))))
         };
         builder.reach = inputs.iter().enumerate().filter_map(short).collect();
+        builder.absent = Marks::new(&inputs);
         builder.inputs = inputs.clone();
         Ok(inputs)
     }

@@ -141,6 +141,8 @@ pub(super) fn replaced(
     };
     let c = &mut Composer::new(call, builder);
     let of_number = |e: usize| data[index[e] as usize];
+    // Of other numbers the choice does not know whether they are missing.
+    let origins = origins.only(|e| places[e] != FILL);
     let id = in_place_of(c, (*of, &origins), of_number)?;
     Ok(id.map(|id| Value::Secret {
         id,

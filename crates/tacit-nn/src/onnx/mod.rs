@@ -125,8 +125,20 @@ pub struct ImportOptions {
     pub outputs: Vec<String>,
     /// Inputs that every party knows, by name.
     pub fix: HashMap<String, Fixed>,
-    /// Whether inputs hold missing numbers: trees take them then, also where nothing in the file says so.
-    pub missing: bool,
+    /// Whether numbers of inputs may be missing.
+    pub missing: MissingValues,
+}
+
+/// Whether numbers of inputs may be missing, where a file says what becomes of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingValues {
+    /// Numbers may be missing; of trees where some branch says which way they take.
+    #[default]
+    Told,
+    /// Numbers are missing, so that trees take them, also where nothing in the file says so.
+    Given,
+    /// No number may be missing.
+    Never,
 }
 
 /// What an input is that every party knows.

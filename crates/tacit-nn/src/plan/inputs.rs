@@ -106,6 +106,11 @@ pub(super) fn planned(choice: &Choice, fraction: u32) -> Vec<PlannedInput> {
         let mut input = input.clone();
         input.name = wire::short(&input.name);
         let limit = match ranked {
+            // The largest floats are beyond what trees with marks tell apart.
+            true if input.missing.is_some() => {
+                let limit = ranks::limit(options.input_range, options.modulus.bits());
+                limit.min(ranks::most_rank(options.modulus.bits()) - 1)
+            }
             true => ranks::limit(options.input_range, options.modulus.bits()),
             // Up, so that the range itself is taken.
             false => (range * f64::from(fraction).exp2()).ceil() as i64,

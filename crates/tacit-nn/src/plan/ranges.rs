@@ -113,11 +113,10 @@ pub(crate) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
     let row = row::intervals(graph, ends);
     let all = row.iter().copied();
     let mut intervals = vec![all.reduce(hull).unwrap_or((0.0, 0.0))];
+    let mut own = row::Own::new(graph, &row);
     for node in &graph.nodes {
         let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
-        let of_row = (node.inputs == [0])
-            .then(|| row::of_node(node, &row))
-            .flatten();
+        let of_row = own.of(node, intervals.len());
         let (low, high) = of_row.unwrap_or_else(|| interval(node, &inputs));
         let (least, most) = construction::limits(graph, node, &intervals);
         // What is beyond all numbers, or none, may be anything.

@@ -5,9 +5,12 @@
 //! rank of a float, its bits read as a whole number with the float's sign, is in the order of the floats and
 //! exact: differences of ranks have the signs of the floats' differences, whatever their size.
 
+mod marks;
+
 use super::ranges::Bound;
 use super::{KeyBitsChoice, Modulus, PlanOptions, first_holders};
-use crate::graph::{FILL, Graph, Input, InputKind, Node, Op};
+use crate::graph::{FILL, Graph, InputKind, Node, Op};
+use marks::{are_marks, marks, with_marks};
 
 /// Bits of the rank of a float but for its sign.
 const RANK_BITS: u32 = 31;
@@ -91,7 +94,11 @@ impl Ranks {
         for node in &graph.nodes {
             let read: Vec<Form> = node.inputs.iter().map(|&id| forms[id]).collect();
             let of_marks = node.inputs == [0] && are_marks(node, &marks);
-            forms.push(if of_marks { Mark } else { form(node, &read)? });
+            forms.push(match of_marks {
+                true => Mark,
+                false if read == [Item, Mark] => with_marks(graph, node)?,
+                false => form(node, &read)?,
+            });
         }
         let compares = |node: &Node| {
             let of_items = matches!(forms[node.inputs[0]], Item | Mark | Difference);
@@ -163,23 +170,6 @@ impl Ranks {
     }
 }
 
-/// Which numbers of a row are marks of numbers that are missing.
-fn marks(graph: &Graph) -> Vec<bool> {
-    let of = |input: &Input| [vec![false; input.given_len()], vec![true; input.marks()]].concat();
-    graph.inputs.iter().flat_map(of).collect()
-}
-
-/// Whether a node reads marks alone of the row.
-fn are_marks(node: &Node, marks: &[bool]) -> bool {
-    match &node.op {
-        Op::Rearrange { index, fill } => {
-            let mut read = index.iter().filter(|&&place| place != FILL);
-            !node.is_fill() && *fill == 0.0 && read.all(|&place| marks[place as usize])
-        }
-        _ => false,
-    }
-}
-
 /// What a node makes of values of such forms; `None` where it does more with numbers of an input than to
 /// compare them.
 fn form(node: &Node, read: &[Form]) -> Option<Form> {
@@ -197,8 +187,6 @@ fn form(node: &Node, read: &[Form]) -> Option<Form> {
         Op::Concat { .. } if given => Some(Item),
         Op::Concat { .. } if read.contains(&Plain) => Some(Plain),
         Op::Concat { .. } => Some(Constant),
-        // A number is 0 where it is missing, so that with its mark it is one more rank.
-        Op::Add | Op::Sub if read == [Item, Mark] => Some(Item),
         Op::Affine(affine) if affine.scale.is_empty() => match read[0] {
             Item | Mark => Some(Difference),
             Difference => None,

@@ -1,7 +1,9 @@
 //! What the row of a model's inputs is within, number by number.
 
+use std::collections::HashMap;
+
 use super::ranges::{Interval, hull, interval};
-use crate::graph::{FILL, Graph, Input, InputKind, Node, Op};
+use crate::graph::{FILL, Graph, Input, InputKind, Node, Op, ValueId};
 
 /// What each number of an item's row is within.
 pub(super) fn intervals(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
@@ -19,6 +21,44 @@ pub(super) fn intervals(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
         }
     };
     kinds.zip(ends).map(one).collect()
+}
+
+/// The row's numbers where they stand: as they are, and, beside marks, as the numbers of an input alone.
+pub(super) struct Own<'a> {
+    row: &'a [Interval],
+    has_marks: bool,
+    inputs: HashMap<ValueId, Vec<Interval>>,
+}
+
+impl<'a> Own<'a> {
+    pub(super) fn new(graph: &Graph, row: &'a [Interval]) -> Self {
+        Own {
+            row,
+            has_marks: graph.has_marks(),
+            inputs: HashMap::new(),
+        }
+    }
+
+    /// What value `id`, which a node makes of the row's numbers, is within.
+    pub(super) fn of(&mut self, node: &Node, id: ValueId) -> Option<Interval> {
+        let &[from] = &node.inputs[..] else {
+            return None;
+        };
+        let numbers = match from {
+            0 => self.row,
+            _ => self.inputs.get(&from)?,
+        };
+        let found = of_node(node, numbers);
+        let moved = match &node.op {
+            Op::Rearrange { index, .. } if self.has_marks && !index.contains(&FILL) => {
+                let of = index.iter().map(|&place| numbers[place as usize]);
+                Some(of.collect())
+            }
+            _ => None,
+        };
+        self.inputs.extend(moved.map(|moved| (id, moved)));
+        found
+    }
 }
 
 /// What a node of the row itself is within, by each of its numbers: columns of a table may differ by powers

@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::Path;
 
 use tacit_net::memory;
-use tacit_nn::onnx::{self, ImportOptions};
+use tacit_nn::onnx::{self, ImportOptions, MissingValues};
 use tacit_train::{Coin, FixedPoint, Network, Training, from_graph, uniform};
 
 #[cfg(test)]
@@ -125,7 +125,11 @@ impl ModelTable {
     pub fn build(&self) -> Result<Start, Error> {
         match self {
             ModelTable::File { file } => {
-                let graph = onnx::load(file, &ImportOptions::default())?;
+                let every_number_is_there = ImportOptions {
+                    missing: MissingValues::Never,
+                    ..ImportOptions::default()
+                };
+                let graph = onnx::load(file, &every_number_is_there)?;
                 refuse_dropout(file)?;
                 let (network, start) = from_graph(&graph)?;
                 Ok((network, Some(start)))

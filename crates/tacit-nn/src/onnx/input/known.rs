@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::graph::{Input, InputKind, Texts};
+use crate::onnx::MissingValues;
 use crate::onnx::builder::Builder;
 use crate::onnx::missing::known::{KnownMissing, learn_missing};
 
@@ -25,7 +26,7 @@ pub(in crate::onnx) enum Learnt {
     Limits(Vec<(Input, Vec<(usize, usize)>)>),
     /// More is needed of what inputs of texts may hold.
     Texts(Vec<(String, Texts)>),
-    /// Other numbers of inputs may be missing.
+    /// Which numbers of inputs may be missing turned out to be others.
     Missing(KnownMissing),
 }
 
@@ -54,6 +55,18 @@ impl Learnt {
 }
 
 impl Known {
+    /// Nothing yet, but whether numbers may be missing.
+    pub(in crate::onnx) fn new(missing: MissingValues) -> Self {
+        let missing = match missing {
+            MissingValues::Never => KnownMissing::none(),
+            _ => KnownMissing::default(),
+        };
+        Known {
+            missing,
+            ..Known::default()
+        }
+    }
+
     /// Notes what a look told.
     pub(in crate::onnx) fn learn(&mut self, learnt: Learnt) {
         match learnt {

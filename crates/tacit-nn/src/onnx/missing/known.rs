@@ -9,7 +9,7 @@ use crate::onnx::builder::Builder;
 /// What is known of missing numbers of inputs, by their names.
 #[derive(Clone, Default)]
 pub(in crate::onnx) struct KnownMissing {
-    /// Those that may be missing.
+    /// The numbers that may be missing.
     pub inputs: HashMap<String, Missing>,
     /// The places of those that may not, because they reach an output.
     present: HashMap<String, BTreeSet<usize>>,
@@ -21,7 +21,7 @@ pub(in crate::onnx) struct KnownMissing {
 const MOST_LOOKS: usize = 8;
 
 impl KnownMissing {
-    /// That no number may be missing, whatever a file says.
+    /// No number may be missing, whatever a file says.
     pub(in crate::onnx) fn none() -> Self {
         KnownMissing {
             looks: MOST_LOOKS,

@@ -5,6 +5,7 @@
 //! it, and it may not be missing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use crate::graph::{Affine, FILL, Input, InputKind, Missing, Op, ValueId};
 use crate::onnx::builder::Builder;
@@ -13,6 +14,7 @@ use crate::onnx::compose::Composer;
 
 /// Where the elements of a value come from: the place in the row of the number that each is made of alone, by moves, factors
 /// and terms, or [`FILL`]; and what it is of a 0.
+#[derive(Clone, Default)]
 pub(in crate::onnx) struct Origins {
     pub places: Vec<u32>,
     pub zeros: Vec<f32>,
@@ -22,13 +24,18 @@ pub(in crate::onnx) struct Origins {
 /// elements of these they stand for.
 pub(in crate::onnx) struct Settled {
     pub of: Vec<(ValueId, Vec<bool>)>,
-    /// Whether every element is made of those at its own place; else each may be made of all.
+    /// Whether every element is made of those at its own place, as an imputer makes them; else each may be made of all,
+    /// as the bits of trees are.
     pub each: bool,
 }
 
 /// What was asked for missing numbers while a file was read.
 #[derive(Default)]
 pub(in crate::onnx) struct Marks {
+    /// For every number of the row that may be missing, the place of its mark.
+    pub(super) places: HashMap<u32, u32>,
+    /// What the elements of the row come from.
+    row: Rc<Origins>,
     /// The places of the row whose numbers something says what becomes of if they are missing, with the bits that a mark
     /// must have.
     pub(super) wanted: BTreeMap<u32, u32>,
@@ -40,9 +47,20 @@ pub(in crate::onnx) struct Marks {
     truths: HashMap<ValueId, Vec<u32>>,
 }
 
+impl Marks {
+    /// Nothing was asked yet for numbers of these inputs.
+    pub(in crate::onnx) fn new(inputs: &[Input]) -> Self {
+        Marks {
+            places: places_of_marks(inputs),
+            row: Rc::new(Origins::of_row(inputs)),
+            ..Marks::default()
+        }
+    }
+}
+
 impl Builder {
     /// Where the elements of a value come from.
-    pub(in crate::onnx) fn origins(&self, id: ValueId) -> Origins {
+    pub(in crate::onnx) fn origins(&self, id: ValueId) -> Rc<Origins> {
         let (mut needed, mut open) = (BTreeSet::new(), vec![id]);
         while let Some(id) = open.pop() {
             if needed.insert(id) && id > 0 && !self.absent.settled.contains_key(&id) {
@@ -55,24 +73,22 @@ impl Builder {
                 }
             }
         }
-        let mut found: HashMap<ValueId, Origins> = HashMap::new();
+        let mut found: HashMap<ValueId, Rc<Origins>> = HashMap::new();
         for at in needed {
             let made = self.origins_by(at, &found);
             found.insert(at, made);
         }
-        found
-            .remove(&id)
-            .unwrap_or_else(|| Origins::none(self.len(id)))
+        found.remove(&id).unwrap_or_default()
     }
 
-    fn origins_by(&self, id: ValueId, found: &HashMap<ValueId, Origins>) -> Origins {
+    fn origins_by(&self, id: ValueId, found: &HashMap<ValueId, Rc<Origins>>) -> Rc<Origins> {
         let Some(at) = id.checked_sub(1) else {
-            return Origins::of_row(&self.inputs);
+            return self.absent.row.clone();
         };
         let node = &self.nodes[at];
         let mut made = Origins::none(self.len(id));
         if self.absent.settled.contains_key(&id) {
-            return made;
+            return Rc::new(made);
         }
         match &node.op {
             Op::Rearrange { index, .. } => {
@@ -81,7 +97,7 @@ impl Builder {
                 moved.for_each(|(to, &from)| made.take(to, of, from as usize));
             }
             Op::Concat { outer } => {
-                let parts: Vec<&Origins> = node.inputs.iter().map(|id| &found[id]).collect();
+                let parts: Vec<&Rc<Origins>> = node.inputs.iter().map(|id| &found[id]).collect();
                 let sizes = parts.iter().map(|part| part.places.len() / outer);
                 each_of(&sizes.collect::<Vec<_>>(), *outer, |to, part, from| {
                     made.take(to, parts[part], from);
@@ -90,13 +106,17 @@ impl Builder {
             Op::Affine(affine) => {
                 let of = &found[&node.inputs[0]];
                 for e in 0..made.places.len() {
-                    made.take(e, of, e);
-                    made.zeros[e] = of_affine(affine, e, made.zeros[e]);
+                    let [scale, shift] = of_affine(affine, e);
+                    // What is left of a number times 0 may be one that a choice took in its place.
+                    if scale != 0.0 {
+                        made.take(e, of, e);
+                        made.zeros[e] = made.zeros[e] * scale + shift;
+                    }
                 }
             }
             _ => {}
         }
-        made
+        Rc::new(made)
     }
 
     /// Notes that it is said of numbers what becomes of them if they are missing, by marks of so many bits.
@@ -128,8 +148,8 @@ impl Builder {
     pub(in crate::onnx) fn told_missing(&self, id: ValueId) -> Option<(Vec<u32>, bool)> {
         let (at, index) = self.moved_from(id);
         if at == 0 {
-            let marks = places_of_marks(&self.inputs);
-            let numbers: HashMap<u32, u32> = marks.into_iter().map(|(n, mark)| (mark, n)).collect();
+            let marks = self.absent.places.iter();
+            let numbers: HashMap<u32, u32> = marks.map(|(&number, &mark)| (mark, number)).collect();
             let told = index.iter().map(|mark| numbers.get(mark).copied());
             return Some((told.collect::<Option<_>>()?, true));
         }
@@ -162,7 +182,7 @@ impl Origins {
         }
     }
 
-    /// Those of a row: its numbers that are none of categories, truths or whole ones.
+    /// The origins of a row: its numbers that are none of categories, truths or whole ones.
     fn of_row(inputs: &[Input]) -> Self {
         let of = |input: &Input| {
             let kinds = (0..input.row_len()).map(|at| input.kind_at(at) == InputKind::Numbers);
@@ -178,6 +198,16 @@ impl Origins {
         }
     }
 
+    /// The origins of elements of which `kept` is true; others have none.
+    pub(in crate::onnx) fn only(&self, kept: impl Fn(usize) -> bool) -> Origins {
+        let mut only = self.clone();
+        let places = only.places.iter_mut().enumerate();
+        places
+            .filter(|(e, _)| !kept(*e))
+            .for_each(|(_, place)| *place = FILL);
+        only
+    }
+
     fn take(&mut self, to: usize, of: &Origins, from: usize) {
         (self.places[to], self.zeros[to]) = (of.places[from], of.zeros[from]);
     }
@@ -190,7 +220,7 @@ pub(in crate::onnx) fn marks_of(
     origins: &Origins,
     shape: Vec<usize>,
 ) -> Result<Option<(ValueId, Vec<bool>)>, Fault> {
-    let marks = places_of_marks(&c.builder.inputs);
+    let marks = &c.builder.absent.places;
     let of = |place: &u32| marks.get(place).copied().unwrap_or(FILL);
     let index: Vec<u32> = origins.places.iter().map(of).collect();
     let marked: Vec<bool> = index.iter().map(|&mark| mark != FILL).collect();
@@ -261,7 +291,7 @@ pub(in crate::onnx) fn anew(c: &mut Composer, x: ValueId) -> Result<ValueId, Fau
 }
 
 /// For every number of a row that may be missing, the place of its mark.
-pub(super) fn places_of_marks(inputs: &[Input]) -> HashMap<u32, u32> {
+fn places_of_marks(inputs: &[Input]) -> HashMap<u32, u32> {
     let (mut marks, mut start) = (HashMap::new(), 0);
     for input in inputs {
         let first = start + input.given_len();
@@ -287,12 +317,12 @@ pub(super) fn each_of(sizes: &[usize], outer: usize, mut of: impl FnMut(usize, u
     }
 }
 
-/// What an element is of its number.
-fn of_affine(affine: &Affine, e: usize, x: f32) -> f32 {
+/// The factor and the term of an element.
+fn of_affine(affine: &Affine, e: usize) -> [f32; 2] {
     let channel = e / affine.inner % affine.channels().max(1);
     let scale = affine.scale.get(channel).copied().unwrap_or(1.0);
     let shift = affine.shift.get(channel).copied().unwrap_or(0.0);
-    x * scale + shift
+    [scale, shift]
 }
 
 /// Notes that no number is taken to be missing of which a node makes constants alone: these are no NaN.
@@ -310,7 +340,10 @@ pub(in crate::onnx) fn deny_dropped(call: &Call, made: &[Value], builder: &mut B
         return;
     }
     for value in call.inputs.iter().flatten() {
-        if let Value::Secret { id, .. } = value {
+        // What is the same for yes and no is right whatever NaN says.
+        if let Value::Secret { id, .. } = value
+            && !builder.truths.contains(id)
+        {
             builder.deny_missing(*id, &Origins::none(builder.len(*id)));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::marks::{Settled, each_of, places_of_marks};
+use super::marks::{Settled, each_of};
 use crate::graph::{FILL, Op, ValueId};
 use crate::onnx::builder::Builder;
 
@@ -18,17 +18,6 @@ enum Reached {
 }
 
 impl Reached {
-    fn at(&self, e: usize) -> BTreeSet<u32> {
-        match self {
-            Reached::Nothing => BTreeSet::new(),
-            Reached::Each(places) => (places.get(e).copied())
-                .filter(|&place| place != FILL)
-                .into_iter()
-                .collect(),
-            Reached::All(places) => places.as_ref().clone(),
-        }
-    }
-
     /// All numbers that the elements are made of for which `but` is not true.
     fn all(&self, but: impl Fn(usize) -> bool) -> Rc<BTreeSet<u32>> {
         match self {
@@ -61,7 +50,7 @@ impl Reached {
 
 /// The numbers that reach an output, or what was said not to be missing, by a way that leaves them NaN if they are missing.
 pub(super) fn exposed(builder: &Builder, output: ValueId) -> BTreeSet<u32> {
-    let marked = places_of_marks(&builder.inputs);
+    let marked = &builder.absent.places;
     let row = (0..builder.len(0) as u32).map(|place| match marked.contains_key(&place) {
         true => place,
         false => FILL,
@@ -69,7 +58,7 @@ pub(super) fn exposed(builder: &Builder, output: ValueId) -> BTreeSet<u32> {
     let mut reached = vec![Reached::Each(Rc::new(row.collect()))];
     for id in 1..=builder.nodes.len() {
         let made = match builder.absent.settled.get(&id) {
-            Some(settled) => of_settled(settled, builder.len(id), &reached),
+            Some(settled) => of_settled(settled, &reached),
             None => of_node(builder, id, &reached),
         };
         reached.push(made);
@@ -81,17 +70,16 @@ pub(super) fn exposed(builder: &Builder, output: ValueId) -> BTreeSet<u32> {
     found
 }
 
-fn of_settled(settled: &Settled, len: usize, reached: &[Reached]) -> Reached {
-    if !settled.each {
-        let sets = settled.of.iter();
-        return Reached::of_all(sets.map(|(id, done)| reached[*id].all(|e| done[e])));
+fn of_settled(settled: &Settled, reached: &[Reached]) -> Reached {
+    if let ([(id, done)], true) = (&settled.of[..], settled.each)
+        && let Reached::Each(places) = &reached[*id]
+    {
+        let open = places.iter().zip(done);
+        let open = open.map(|(&place, &done)| if done { FILL } else { place });
+        return Reached::Each(Rc::new(open.collect()));
     }
-    let open = |e: usize| {
-        let of = settled.of.iter().filter(move |(_, done)| !done[e]);
-        of.flat_map(move |(id, _)| reached[*id].at(e))
-    };
-    let sets = (0..len).map(|e| Rc::new(open(e).collect()));
-    Reached::of_all(sets)
+    let open = settled.of.iter().filter(|(_, done)| done.contains(&false));
+    Reached::of_all(open.map(|(id, done)| reached[*id].all(|e| done[e])))
 }
 
 fn of_node(builder: &Builder, id: ValueId, reached: &[Reached]) -> Reached {

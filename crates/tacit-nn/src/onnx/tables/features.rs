@@ -80,20 +80,15 @@ pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     if replaced.is_infinite() {
         return Ok(call.required(0)?.clone());
     }
+    if replaced.is_nan() {
+        return of_missing(call, builder);
+    }
     let (x, shape) = call.secret(0)?;
     let imputed = floats(call, "imputed_value_floats")?;
     if imputed.is_empty() {
         return counted("imputed_value_floats", 0, columns(shape));
     }
     let imputed = per_column(call, "imputed_value_floats", columns(shape), 0.0)?;
-    if replaced.is_nan() {
-        let origins = builder.origins(x);
-        builder.want_marks(&origins.places, 0);
-        let c = &mut Composer::new(call, builder);
-        let of = |e: usize| imputed[e % imputed.len()];
-        let id = in_place_of(c, (x, &origins), of)?;
-        return Ok(value(id.unwrap_or(x), shape.to_vec()));
-    }
     let c = &mut Composer::new(call, builder);
     let [at_least, at_most] = [
         above(c, x, vec![replaced].into())?,
@@ -108,6 +103,27 @@ pub(super) fn imputer(call: &Call, builder: &mut Builder) -> Result<Value, Fault
     let taken = c.each("taken", Op::Mul, &[same, beyond])?;
     let id = c.each("imputed", Op::Sub, &[x, taken])?;
     Ok(value(id, shape.to_vec()))
+}
+
+/// What is put in place of numbers that are missing, of rows alone: of other shapes runtimes differ. Where that is no
+/// number itself, or there is not one for each column, none may be missing.
+fn of_missing(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let Value::Secret { id: x, shape, .. } = call.required(0)? else {
+        return Ok(call.required(0)?.clone());
+    };
+    let imputed = call.attribute("imputed_value_floats");
+    let imputed = imputed.map_or(&[][..], |attribute| &attribute.floats);
+    let are_rows = shape.len() + usize::from(!call.whole) == 2;
+    let fits = imputed.len() == columns(shape) && are_rows || imputed.len() == 1;
+    if !fits {
+        return Ok(call.required(0)?.clone());
+    }
+    let of = |e: usize| imputed[e % imputed.len()];
+    let origins = builder.origins(*x).only(|e| of(e).is_finite());
+    builder.want_marks(&origins.places, 0);
+    let c = &mut Composer::new(call, builder);
+    let id = in_place_of(c, (*x, &origins), of)?;
+    Ok(value(id.unwrap_or(*x), shape.clone()))
 }
 
 /// 1 where `x` is above a threshold, else 0.

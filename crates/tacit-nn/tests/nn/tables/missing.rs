@@ -1,19 +1,15 @@
 //! Numbers that are missing: what becomes of them by the file, on both sides of every branch, and that none is taken where
 //! the file makes NaN of it.
 
-use prost::Message;
-use tacit_nn::encode::EncodeError;
 use tacit_nn::graph::{Graph, InputKind, Missing};
-use tacit_nn::onnx::{self, ImportOptions};
 use tacit_nn::plan::{Modulus, Plan, PlanOptions, plan};
 
-use super::forest::stump;
 use super::*;
 use crate::fixed::run_fixed;
 
-const NAN: f32 = f32::NAN;
+pub const NAN: f32 = f32::NAN;
 
-fn planned(graph: &Graph, samples: Option<&[f32]>, element_bits: u32) -> Plan {
+pub fn planned(graph: &Graph, samples: Option<&[f32]>, element_bits: u32) -> Plan {
     let options = PlanOptions {
         modulus: Modulus::of_bits(element_bits),
         samples,
@@ -23,12 +19,17 @@ fn planned(graph: &Graph, samples: Option<&[f32]>, element_bits: u32) -> Plan {
 }
 
 /// The places of numbers of the input that may be missing.
-fn places(graph: &Graph) -> Vec<usize> {
+pub fn places(graph: &Graph) -> Vec<usize> {
     let missing = graph.inputs[0].missing.clone();
     missing.unwrap_or_default().places
 }
 
-fn table_node(op: &str, input: &str, output: &str, attributes: Vec<AttributeProto>) -> NodeProto {
+pub fn table_node(
+    op: &str,
+    input: &str,
+    output: &str,
+    attributes: Vec<AttributeProto>,
+) -> NodeProto {
     NodeProto {
         domain: "ai.onnx.ml".into(),
         ..node(op, &[input], output, attributes)
@@ -43,135 +44,9 @@ fn imputer(input: &str, output: &str, numbers: &[f32]) -> NodeProto {
     table_node("Imputer", input, output, attributes)
 }
 
-fn of(columns: i64, nodes: Vec<NodeProto>, constants: Vec<TensorProto>) -> Graph {
+pub fn of(columns: i64, nodes: Vec<NodeProto>, constants: Vec<TensorProto>) -> Graph {
     let model = with_tables(model(&[columns], nodes, constants), 3);
     imported(&model).unwrap_or_else(|e| panic!("{e}"))
-}
-
-const MODES: [&str; 6] = [
-    "BRANCH_LEQ",
-    "BRANCH_LT",
-    "BRANCH_GTE",
-    "BRANCH_GT",
-    "BRANCH_EQ",
-    "BRANCH_NEQ",
-];
-
-/// A tree of one branch, with or without the way of a missing feature.
-fn branch(mode: &str, threshold: f32, tracks: i64) -> Vec<AttributeProto> {
-    let tracks = list("nodes_missing_value_tracks_true", &[tracks, 0, 0]);
-    [stump(mode, threshold), vec![tracks]].concat()
-}
-
-/// The tree as it is imported where samples have missing numbers.
-fn with_missing(model: &ModelProto) -> Graph {
-    let options = ImportOptions {
-        missing: true,
-        ..ImportOptions::default()
-    };
-    let bytes = model.encode_to_vec();
-    onnx::import(&bytes, None, &options).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// A missing feature leads where the file says, the yes of NaN's own comparison or of the branch's attribute, and
-/// numbers where they lead without it, in fixed point over both rings, too.
-#[test]
-fn a_missing_feature_leads_where_its_branch_says() {
-    for mode in MODES {
-        for threshold in [
-            0.7,
-            -3.0,
-            0.0,
-            1e6,
-            1e-35,
-            -1e-35,
-            f32::INFINITY,
-            f32::NEG_INFINITY,
-        ] {
-            let asks = ["BRANCH_EQ", "BRANCH_NEQ"].contains(&mode);
-            if asks && (threshold.is_infinite() || threshold.abs() == 1e-35) {
-                continue;
-            }
-            for tracks in [0, 1] {
-                let attributes = branch(mode, threshold, tracks);
-                let model = of_one(1, "TreeEnsembleRegressor", &["y"], attributes);
-                let graph = with_missing(&model);
-                assert_eq!(places(&graph), [0], "{mode} {threshold}");
-                let x = [NAN, -2e6, 0.0, 2e6];
-                let asked = |v: f32| match mode {
-                    "BRANCH_LEQ" => v <= threshold,
-                    "BRANCH_LT" => v < threshold,
-                    "BRANCH_GTE" => v >= threshold,
-                    "BRANCH_GT" => v > threshold,
-                    "BRANCH_EQ" => v == threshold,
-                    _ => v != threshold,
-                };
-                let told = x.map(|v| match asked(v) || tracks == 1 && v.is_nan() {
-                    true => 1.0,
-                    false => 2.0,
-                });
-                let found = reference::predict(&graph, &graph.rows(&x)).expect("rows");
-                assert_eq!(found, told, "{mode} {threshold} {tracks}");
-                for bits in [64, 32] {
-                    let plan = planned(&graph, Some(&graph.rows(&x)), bits);
-                    // Of what holds of every number there is nothing to compare.
-                    assert!(
-                        plan.inputs[0].ranked || threshold.is_infinite(),
-                        "{mode} {threshold}"
-                    );
-                    let found = run_fixed(&plan, &graph, &x);
-                    assert_eq!(found, told, "{mode} {threshold} {tracks} over {bits}");
-                }
-            }
-        }
-    }
-}
-
-/// Trees take missing features unasked where some branch says where they lead, and not where none does.
-#[test]
-fn trees_say_whether_features_may_be_missing() {
-    for (threshold, tracks, taken) in [(0.5, 0, false), (0.5, 1, true), (f32::INFINITY, 0, true)] {
-        let attributes = branch("BRANCH_LEQ", threshold, tracks);
-        let model = of_one(1, "TreeEnsembleRegressor", &["y"], attributes);
-        let graph = imported(&model).expect("a tree");
-        assert_eq!(places(&graph).len(), usize::from(taken), "{threshold}");
-        let plan = planned(&graph, None, 64);
-        let encoded = plan.encode_input(&[NAN], &[1, 1]);
-        match taken {
-            true => assert_eq!(encoded.expect("a mark").len(), 2),
-            false => {
-                let error = encoded.expect_err("no mark");
-                assert!(matches!(error, EncodeError::Value { .. }));
-                let told = error.to_string();
-                assert!(told.contains("does not say what becomes"), "{told}");
-            }
-        }
-    }
-}
-
-/// Behind a scaler a missing feature stands for what the scaler makes of 0, which is beyond no threshold by itself.
-#[test]
-fn features_are_missing_behind_scalers() {
-    for tracks in [0, 1] {
-        let scaled = vec![floats("offset", &[70.0]), floats("scale", &[-2.0])];
-        let mut tree = table_node(
-            "TreeEnsembleRegressor",
-            "s",
-            "y",
-            branch("BRANCH_GT", 3.0, tracks),
-        );
-        tree.input = vec!["s".into()];
-        let nodes = vec![table_node("Scaler", "x", "s", scaled), tree];
-        let graph = with_missing(&with_tables(model(&[1], nodes, vec![]), 3));
-        let x = [NAN, 68.0, 69.0];
-        let told = [2.0 - tracks as f32, 1.0, 2.0];
-        let found = reference::predict(&graph, &graph.rows(&x)).expect("rows");
-        assert_eq!(found, told);
-        let rows = graph.rows(&x).to_vec();
-        let plan = planned(&graph, Some(&rows), 64);
-        assert!(!plan.inputs[0].ranked);
-        assert_eq!(run_fixed(&plan, &graph, &x), told);
-    }
 }
 
 /// What an imputer puts in place of missing numbers, before and behind a scaler, and of the numbers nothing.
@@ -329,4 +204,71 @@ fn rows_have_marks() {
     assert_eq!((graph.given_len(), graph.row_len()), (3, 5));
     assert_eq!(graph.inputs[0].kind_at(2), InputKind::Numbers);
     assert_eq!(graph.inputs[0].kind_at(3), InputKind::Marks { bits: 3 });
+}
+
+/// Behind what may put a number in place of NaN, and by a choice that asks others, too, no number may be missing.
+#[test]
+fn what_drops_a_number_says_nothing_of_it() {
+    let truths = TensorProto {
+        data_type: data_type::BOOL,
+        int32_data: vec![1, 0],
+        ..ints("which", &[2], &[])
+    };
+    let [zero, five] = [0.0, 5.0].map(|number| tensor(&format!("n{number}"), &[], &[number]));
+    let axis = || vec![int("axis", 1)];
+    let one = |op: &str, inputs: &[&str], output: &str| node(op, inputs, output, vec![]);
+    let second = ints("second", &[1], &[1]);
+    let cases: [(&str, Vec<NodeProto>, &[usize]); 4] = [
+        (
+            "a choice that is known",
+            vec![
+                one("Where", &["which", "x", "n5"], "w"),
+                imputer("w", "y", &[7.0]),
+            ],
+            &[0],
+        ),
+        (
+            "a power of 0",
+            vec![one("Pow", &["x", "n0"], "w"), imputer("w", "y", &[7.0])],
+            &[],
+        ),
+        (
+            "a choice that asks for a square",
+            vec![
+                one("Mul", &["x", "x"], "s"),
+                node("Gather", &["x", "second"], "b", axis()),
+                node("Gather", &["s", "second"], "t", axis()),
+                node("Concat", &["b", "t"], "c", axis()),
+                one("IsNaN", &["c"], "m"),
+                one("Where", &["m", "n5", "x"], "y"),
+            ],
+            &[],
+        ),
+        (
+            "an imputer of no number",
+            vec![imputer("x", "y", &[7.0, NAN])],
+            &[0],
+        ),
+    ];
+    for (what, nodes, taken) in cases {
+        let constants = vec![truths.clone(), zero.clone(), five.clone(), second.clone()];
+        assert_eq!(places(&of(2, nodes, constants)), taken, "{what}");
+    }
+}
+
+/// Samples that miss no number are taken once more without some, so that a trial sees what marks do.
+#[test]
+fn samples_show_what_marks_do() {
+    let graph = of(3, vec![imputer("x", "y", &[7.0])], vec![]);
+    let given = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let rows = graph.sample_rows(&given).to_vec();
+    let told = [
+        [1.0, 2.0, 3.0, 0.0, 0.0, 0.0],
+        [4.0, 5.0, 6.0, 0.0, 0.0, 0.0],
+        [0.0, 2.0, 0.0, 1.0, 0.0, 1.0],
+        [4.0, 0.0, 6.0, 0.0, 1.0, 0.0],
+    ];
+    assert_eq!(rows, told.concat());
+    let holes = [NAN, 2.0, 3.0];
+    assert_eq!(graph.sample_rows(&holes).len(), 6);
 }

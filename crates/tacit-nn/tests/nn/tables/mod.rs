@@ -6,6 +6,7 @@ mod features;
 mod forest;
 mod hostile;
 mod missing;
+mod missing_features;
 mod ranks;
 mod scores;
 mod texts;

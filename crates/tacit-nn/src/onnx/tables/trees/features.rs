@@ -32,14 +32,15 @@ impl Features {
         let thresholds = forest
             .branches
             .iter()
-            .flat_map(|branch| &branch.comparisons);
+            .flat_map(|branch| &branch.comparisons)
+            .filter(|of| !of.is_far());
         let farthest = |numbers: &mut dyn Iterator<Item = f32>| {
             numbers.fold(0.0, |most, number| f64::max(most, number.abs().into()))
         };
         let beyond = farthest(&mut thresholds.map(|of| of.threshold))
             + farthest(&mut origins.zeros.iter().copied());
-        // A mark takes what a missing feature stands for beyond every threshold.
-        let bits = beyond.max(0.5).log2().floor() as u32 + 1;
+        // A mark takes what a missing feature stands for beyond twice every threshold, however both are rounded.
+        let bits = beyond.max(0.5).log2().floor() as u32 + 2;
         if bits > MOST_BITS {
             return Ok(alone);
         }
@@ -59,18 +60,32 @@ impl Features {
         })
     }
 
-    /// The place of what a comparison compares of a feature, so that it answers `missing` if that is missing.
-    pub(super) fn place(&self, feature: usize, of: Comparison, missing: bool) -> usize {
+    /// What is compared of a feature, by its place, so that the answer is `missing` if the feature is.
+    pub(super) fn compared(
+        &self,
+        feature: usize,
+        of: Comparison,
+        missing: bool,
+    ) -> (usize, Comparison) {
         let marked = (self.marked.as_ref()).is_some_and(|marked| marked[feature]);
-        let copy = match (marked, of.always) {
-            (_, true) if missing || !marked => return FILL as usize,
-            (false, _) => 0,
-            // A mark is at most 0 unless the feature is missing.
-            (true, true) => 3,
-            (true, false) if of.at_least == missing => 2,
-            (true, false) => 1,
+        let place = |copy: usize| copy * self.len + feature;
+        let told = |at_least: bool, threshold: f32| Comparison {
+            at_least,
+            threshold,
+            always: of.always,
         };
-        copy * self.len + feature
+        // A mark is 0 unless the feature is missing.
+        let mark = place(3);
+        match (marked, of.of_numbers()) {
+            (false, _) if of.always => (FILL as usize, of),
+            (false, _) => (feature, of),
+            (true, Some(true)) if missing => (FILL as usize, told(false, 0.0)),
+            (true, Some(true)) => (mark, told(false, 0.0)),
+            (true, Some(false)) if missing => (mark, told(true, 0.5)),
+            (true, Some(false)) => (FILL as usize, told(true, 0.5)),
+            (true, None) if of.at_least == missing => (place(2), of),
+            (true, None) => (place(1), of),
+        }
     }
 }
 

@@ -68,6 +68,23 @@ pub(super) struct Comparison {
     pub always: bool,
 }
 
+impl Comparison {
+    /// Whether the threshold is the largest of all floats, or the least.
+    pub fn is_far(&self) -> bool {
+        self.threshold.abs() == f32::MAX
+    }
+
+    /// The answer to every number, where that is one: no plan with marks takes the largest of all floats.
+    pub fn of_numbers(&self) -> Option<bool> {
+        match self.always {
+            true => Some(true),
+            false => self
+                .is_far()
+                .then_some(self.at_least == (self.threshold < 0.0)),
+        }
+    }
+}
+
 /// Trees, and what their leaves say of every target.
 #[derive(Clone, Debug)]
 pub(super) struct Forest {

@@ -83,7 +83,7 @@ fn bits(c: &mut Composer, x: ValueId, forest: &Forest) -> Result<ValueId, Fault>
     let all: Vec<(usize, Comparison)> = (branches.iter())
         .flat_map(|branch| {
             let each = branch.with_missing();
-            each.map(|(of, missing)| (features.place(branch.feature as usize, of, missing), of))
+            each.map(|(of, missing)| features.compared(branch.feature as usize, of, missing))
         })
         .collect();
     bounded_len(&[all.len()])?;
