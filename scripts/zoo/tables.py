@@ -6,15 +6,21 @@ import numpy as np
 
 from .entry import Entry
 
+HOLES = ", a fifth missing"
+"""What stands behind the name of a data set a fifth of whose numbers are missing."""
+
 
 @cache
 def _data(name):
     """Numbers and targets of a data set, the first four fifths to learn from."""
     from sklearn import datasets
 
-    x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(x))
+    x, y = getattr(datasets, f"load_{name.removesuffix(HOLES)}")(return_X_y=True)
+    random = np.random.default_rng(0)
+    order = random.permutation(len(x))
     x, y = x[order].astype("f4"), y[order]
+    if name.endswith(HOLES):
+        x[random.random(x.shape) < 0.2] = np.nan
     cut = len(x) * 4 // 5
     return (x[:cut], y[:cut]), x[cut:]
 
@@ -116,6 +122,9 @@ def _estimators():
          lambda: scaled(PCA(8), linear_model.LogisticRegression())),
         ("pipeline: imputer, min-max, forest", "wine",
          lambda: make_pipeline(SimpleImputer(), MinMaxScaler(), forest(20, max_depth=5))),
+        ("pipeline: imputer of missing values, logistic", "wine" + HOLES,
+         lambda: make_pipeline(
+             SimpleImputer(), StandardScaler(), linear_model.LogisticRegression())),
         ("pipeline: normalizer, SVC", "iris", lambda: make_pipeline(Normalizer(), svm.SVC())),
         ("pipeline: polynomials, ridge", "diabetes",
          lambda: make_pipeline(PolynomialFeatures(2), linear_model.Ridge())),
@@ -156,9 +165,12 @@ def boosted():
         ("xgboost, 3 classes", "xgboost", "iris", xgboost("XGBClassifier")),
         ("xgboost, regression", "xgboost", "diabetes", xgboost("XGBRegressor")),
         ("xgboost, forest", "xgboost", "wine", xgboost("XGBRFClassifier")),
+        ("xgboost, missing values", "xgboost", "breast_cancer" + HOLES, xgboost("XGBClassifier")),
         ("lightgbm", "lightgbm", "breast_cancer", lightgbm("LGBMClassifier")),
         ("lightgbm, 3 classes", "lightgbm", "wine", lightgbm("LGBMClassifier")),
         ("lightgbm, regression", "lightgbm", "diabetes", lightgbm("LGBMRegressor")),
+        ("lightgbm, missing values", "lightgbm", "breast_cancer" + HOLES,
+         lightgbm("LGBMClassifier")),
         ("lightgbm, forest", "lightgbm", "breast_cancer",
          lightgbm("LGBMClassifier", boosting_type="rf", subsample=0.8, subsample_freq=1)),
     ]  # fmt: skip
