@@ -232,6 +232,8 @@ def test_what_fits_without_marks_alone_compiles_without(tmp_path):
     x = np.random.default_rng(1).normal(size=(16, 4)).astype("f4")
     model = tacit.compile(path, samples=x)
     assert places(model) == []
+    [told] = model.warnings
+    assert "NaN is refused" in told and "values up to 1.00e30" in told
     np.testing.assert_allclose(model.reference(x), expected(path, x)[0], atol=1e-5)
     plain = [nodes[0], helper.make_node("Gemm", ["i", "w"], ["y"])]
     path = saved(tmp_path / "n.onnx", plain, {"x": 4}, 2, constants)

@@ -15,6 +15,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 pub use function::Function;
+pub(crate) use input::marks;
 pub use input::{Input, InputKind, Missing, Texts, given_shape, row_shape};
 pub use lookup::Lookup;
 pub use matrices::Matrices;

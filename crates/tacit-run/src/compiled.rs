@@ -254,9 +254,14 @@ impl Compiled {
         };
         let plan = match source.plan_of_signs(&mut graph, width, precision) {
             // What does not fit with marks of missing numbers may without.
-            Err(Error::Plan(_)) if missing == MissingValues::Told && graph.has_marks() => {
+            Err(Error::Plan(why)) if missing == MissingValues::Told && graph.has_marks() => {
                 graph = onnx::load(path, &options.import(MissingValues::Never))?.optimise();
-                source.plan_of_signs(&mut graph, width, precision)
+                let mut plan = source.plan_of_signs(&mut graph, width, precision)?;
+                let told = format!(
+                    "NaN is refused, though the file replaces it: with marks of what is missing, {why}"
+                );
+                plan.warnings.push(told);
+                Ok(plan)
             }
             planned => planned,
         }?;

@@ -192,18 +192,32 @@ impl Input {
     }
 
     /// The marks of an item's numbers, in the order of their places, and 0 in place of each that is missing.
-    pub(crate) fn part_with_marks(&self, given: &[f32]) -> Vec<f32> {
+    pub(crate) fn part_with_marks<'a>(&self, given: &'a [f32]) -> Cow<'a, [f32]> {
+        let Some(missing) = &self.missing else {
+            return Cow::Borrowed(given);
+        };
         let mut part = given.to_vec();
-        for &place in self.missing.iter().flat_map(|missing| &missing.places) {
+        for &place in &missing.places {
             let is_missing = part[place].is_nan();
-            let mark = self.missing.as_ref().map_or(0.0, Missing::mark);
-            part.push(if is_missing { mark } else { 0.0 });
+            part.push(if is_missing { missing.mark() } else { 0.0 });
             if is_missing {
                 part[place] = 0.0;
             }
         }
-        part
+        Cow::Owned(part)
     }
+}
+
+/// The places in a row of every number that may be missing, and of its mark.
+pub(crate) fn marks(inputs: &[Input]) -> impl Iterator<Item = (u32, u32)> {
+    let mut start = 0;
+    inputs.iter().flat_map(move |input| {
+        let (own, first) = (start, start + input.given_len());
+        start += input.row_len();
+        let places = input.missing.iter().flat_map(|missing| &missing.places);
+        let of = move |(i, &place): (usize, &usize)| ((own + place) as u32, (first + i) as u32);
+        places.enumerate().map(of)
+    })
 }
 
 /// The most samples that are taken once more with missing numbers.
@@ -279,7 +293,7 @@ fn rows<'a>(inputs: &[Input], given: &'a [f32]) -> Cow<'a, [f32]> {
         for input in inputs {
             let part;
             (part, rest) = rest.split_at(input.given_len());
-            all.extend(input.part_with_marks(part));
+            all.extend_from_slice(&input.part_with_marks(part));
         }
     }
     Cow::Owned(all)

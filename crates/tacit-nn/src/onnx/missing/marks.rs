@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use crate::graph::{Affine, FILL, Input, InputKind, Missing, Op, ValueId};
+use crate::graph::{Affine, FILL, Input, InputKind, Missing, Op, ValueId, marks};
 use crate::onnx::builder::Builder;
 use crate::onnx::call::{Call, Fault, Value};
 use crate::onnx::compose::Composer;
@@ -20,10 +20,11 @@ pub(in crate::onnx) struct Origins {
     pub zeros: Vec<f32>,
 }
 
-/// Elements that stand for missing numbers by their marks: of which values they are made otherwise, and which of the
-/// elements of these they stand for.
+/// Elements that stand for missing numbers by their marks: of which value they are made otherwise, and which of its
+/// elements they stand for.
 pub(in crate::onnx) struct Settled {
-    pub of: Vec<(ValueId, Vec<bool>)>,
+    pub of: ValueId,
+    pub done: Vec<bool>,
     /// Whether every element is made of those at its own place, as an imputer makes them; else each may be made of all,
     /// as the bits of trees are.
     pub each: bool,
@@ -51,7 +52,7 @@ impl Marks {
     /// Nothing was asked yet for numbers of these inputs.
     pub(in crate::onnx) fn new(inputs: &[Input]) -> Self {
         Marks {
-            places: places_of_marks(inputs),
+            places: marks(inputs).collect(),
             row: Rc::new(Origins::of_row(inputs)),
             ..Marks::default()
         }
@@ -148,8 +149,8 @@ impl Builder {
     pub(in crate::onnx) fn told_missing(&self, id: ValueId) -> Option<(Vec<u32>, bool)> {
         let (at, index) = self.moved_from(id);
         if at == 0 {
-            let marks = self.absent.places.iter();
-            let numbers: HashMap<u32, u32> = marks.map(|(&number, &mark)| (mark, number)).collect();
+            let own = self.absent.places.iter();
+            let numbers: HashMap<u32, u32> = own.map(|(&number, &mark)| (mark, number)).collect();
             let told = index.iter().map(|mark| numbers.get(mark).copied());
             return Some((told.collect::<Option<_>>()?, true));
         }
@@ -220,8 +221,8 @@ pub(in crate::onnx) fn marks_of(
     origins: &Origins,
     shape: Vec<usize>,
 ) -> Result<Option<(ValueId, Vec<bool>)>, Fault> {
-    let marks = &c.builder.absent.places;
-    let of = |place: &u32| marks.get(place).copied().unwrap_or(FILL);
+    let own = &c.builder.absent.places;
+    let of = |place: &u32| own.get(place).copied().unwrap_or(FILL);
     let index: Vec<u32> = origins.places.iter().map(of).collect();
     let marked: Vec<bool> = index.iter().map(|&mark| mark != FILL).collect();
     if !marked.contains(&true) {
@@ -274,7 +275,8 @@ pub(in crate::onnx) fn in_place_of(
     };
     let id = anew(c, sum)?;
     let settled = Settled {
-        of: vec![(x, marked)],
+        of: x,
+        done: marked,
         each: true,
     };
     c.builder.settle(id, settled);
@@ -282,26 +284,12 @@ pub(in crate::onnx) fn in_place_of(
 }
 
 /// A value as it is, as a value of its own: what is said of it is said of no other.
-pub(in crate::onnx) fn anew(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
+fn anew(c: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
     let index = (0..c.builder.len(x) as u32).collect();
     let name = format!("{}.with marks", c.name);
     let shape = c.builder.shape(x);
     let op = Op::Rearrange { index, fill: 0.0 };
     c.builder.add_anew(name, op, vec![x], shape)
-}
-
-/// For every number of a row that may be missing, the place of its mark.
-fn places_of_marks(inputs: &[Input]) -> HashMap<u32, u32> {
-    let (mut marks, mut start) = (HashMap::new(), 0);
-    for input in inputs {
-        let first = start + input.given_len();
-        let places = input.missing.iter().flat_map(|missing| &missing.places);
-        marks.extend(
-            (places.enumerate()).map(|(i, place)| ((start + place) as u32, (first + i) as u32)),
-        );
-        start += input.row_len();
-    }
-    marks
 }
 
 /// Calls `of` with every place of a value, the part of several side by side that it stands in, and its place there.

@@ -71,15 +71,16 @@ pub(super) fn exposed(builder: &Builder, output: ValueId) -> BTreeSet<u32> {
 }
 
 fn of_settled(settled: &Settled, reached: &[Reached]) -> Reached {
-    if let ([(id, done)], true) = (&settled.of[..], settled.each)
-        && let Reached::Each(places) = &reached[*id]
-    {
-        let open = places.iter().zip(done);
-        let open = open.map(|(&place, &done)| if done { FILL } else { place });
-        return Reached::Each(Rc::new(open.collect()));
+    let done = &settled.done;
+    match &reached[settled.of] {
+        Reached::Each(places) if settled.each => {
+            let open = places.iter().zip(done);
+            let open = open.map(|(&place, &done)| if done { FILL } else { place });
+            Reached::Each(Rc::new(open.collect()))
+        }
+        _ if !done.contains(&false) => Reached::Nothing,
+        of => Reached::of_all(std::iter::once(of.all(|e| done[e]))),
     }
-    let open = settled.of.iter().filter(|(_, done)| done.contains(&false));
-    Reached::of_all(open.map(|(id, done)| reached[*id].all(|e| done[e])))
 }
 
 fn of_node(builder: &Builder, id: ValueId, reached: &[Reached]) -> Reached {

@@ -1,12 +1,15 @@
 //! Marks of missing numbers among ranks.
 
+use std::collections::HashSet;
+
 use super::Form;
-use crate::graph::{FILL, Graph, Input, Node, Op, ValueId};
+use crate::graph::{self, FILL, Graph, Node, Op, ValueId};
 
 /// Which numbers of a row are marks of numbers that are missing.
 pub(super) fn marks(graph: &Graph) -> Vec<bool> {
-    let of = |input: &Input| [vec![false; input.given_len()], vec![true; input.marks()]].concat();
-    graph.inputs.iter().flat_map(of).collect()
+    let mut are_marks = vec![false; graph.row_len()];
+    graph::marks(&graph.inputs).for_each(|(_, mark)| are_marks[mark as usize] = true);
+    are_marks
 }
 
 /// Whether a node reads marks alone of the row.
@@ -26,28 +29,14 @@ pub(super) fn with_marks(graph: &Graph, node: &Node) -> Option<Form> {
     match node.op {
         Op::Add | Op::Sub => {
             let [numbers, marks] = [0, 1].map(|i| places(graph, node.inputs[i]));
-            let numbers_of = numbers_of_marks(graph);
+            let known: HashSet<(u32, u32)> = graph::marks(&graph.inputs).collect();
             let mut pairs = numbers?.into_iter().zip(marks?);
-            let own = |(number, mark): (u32, u32)| {
-                mark == FILL || numbers_of[mark as usize] == Some(number)
-            };
+            let own = |pair: (u32, u32)| pair.1 == FILL || known.contains(&pair);
             pairs.all(own).then_some(Form::Item)
         }
         Op::Concat { .. } => Some(Form::Item),
         _ => None,
     }
-}
-
-/// For every number of a row that is a mark, the place of the number whose mark it is.
-fn numbers_of_marks(graph: &Graph) -> Vec<Option<u32>> {
-    let mut all = Vec::with_capacity(graph.row_len());
-    for input in &graph.inputs {
-        let start = all.len();
-        all.resize(start + input.given_len(), None);
-        let places = input.missing.iter().flat_map(|missing| &missing.places);
-        all.extend(places.map(|&place| Some((start + place) as u32)));
-    }
-    all
 }
 
 /// The places in the row of a value's elements, [`FILL`] where one is filled in; `None` of what is more than moved.

@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// The modes of branches that ask for one number.
+pub const MODES: [&str; 6] = [
+    "BRANCH_LEQ",
+    "BRANCH_LT",
+    "BRANCH_GTE",
+    "BRANCH_GT",
+    "BRANCH_EQ",
+    "BRANCH_NEQ",
+];
+
 /// One tree of one branch that leads to 1 or to 2.
 pub fn stump(mode: &str, threshold: f32) -> Vec<AttributeProto> {
     vec![

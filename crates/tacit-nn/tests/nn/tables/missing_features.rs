@@ -5,19 +5,10 @@ use tacit_nn::encode::EncodeError;
 use tacit_nn::graph::Graph;
 use tacit_nn::onnx::{self, ImportOptions, MissingValues};
 
-use super::forest::stump;
+use super::forest::{MODES, stump};
 use super::missing::{NAN, of, places, planned, table_node};
 use super::*;
 use crate::fixed::run_fixed;
-
-const MODES: [&str; 6] = [
-    "BRANCH_LEQ",
-    "BRANCH_LT",
-    "BRANCH_GTE",
-    "BRANCH_GT",
-    "BRANCH_EQ",
-    "BRANCH_NEQ",
-];
 
 /// A tree of one branch, with or without the way of a missing feature.
 fn branch(mode: &str, threshold: f32, tracks: i64) -> Vec<AttributeProto> {

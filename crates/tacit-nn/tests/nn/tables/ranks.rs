@@ -3,7 +3,7 @@
 use tacit_nn::Graph;
 use tacit_nn::plan::{KeyBitsChoice, Modulus, Plan, PlanOptions, plan};
 
-use super::forest::{around, stump};
+use super::forest::{MODES, around, stump};
 use super::*;
 use crate::fixed::run_fixed;
 
@@ -22,14 +22,7 @@ fn over(element_bits: u32) -> PlanOptions<'static> {
 /// together.
 #[test]
 fn neighbours_of_a_threshold_take_their_sides() {
-    for mode in [
-        "BRANCH_LEQ",
-        "BRANCH_LT",
-        "BRANCH_GTE",
-        "BRANCH_GT",
-        "BRANCH_EQ",
-        "BRANCH_NEQ",
-    ] {
+    for mode in MODES {
         for threshold in [0.7, -3.0, 0.0, 1e6, -1e-12, 3e38, -0.05] {
             let model = of_one(1, "TreeEnsembleRegressor", &["y"], stump(mode, threshold));
             let graph = imported(&model).expect("a tree");

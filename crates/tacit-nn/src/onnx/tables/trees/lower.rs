@@ -125,7 +125,8 @@ fn bits(c: &mut Composer, x: ValueId, forest: &Forest) -> Result<ValueId, Fault>
     let bits = sums(c, signs, branches, &place)?;
     if let Some(marked) = features.marked {
         let settled = Settled {
-            of: vec![(x, marked)],
+            of: x,
+            done: marked,
             each: false,
         };
         c.builder.settle(bits, settled);
