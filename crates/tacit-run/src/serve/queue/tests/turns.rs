@@ -86,7 +86,7 @@ fn parties_that_are_full_keep_the_same() {
     let orders: [Vec<u8>; 3] = [
         (0..40).collect(),
         (0..40).rev().collect(),
-        (0..40).map(|i| (i * 7) % 40).collect(),
+        (0..40).map(|i: u8| (u16::from(i) * 7 % 40) as u8).collect(),
     ];
     let queues = orders.map(|order| {
         let queue = queue(|limits| limits.waiting = 8);
