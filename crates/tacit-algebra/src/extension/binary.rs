@@ -86,11 +86,6 @@ fn multiply(acc: &mut [Binary], b: &[u64]) {
     if let Some(wide) = x86::Wide::of(isa::current()) {
         return wide.multiply(acc, b);
     }
-    #[cfg(target_arch = "x86_64")]
-    if x86::available(isa::current()) {
-        // SAFETY: the processor has the instructions.
-        return unsafe { x86::multiply(acc, b) };
-    }
     multiply_by(acc, b, carryless)
 }
 
@@ -100,11 +95,6 @@ fn dot(a: &[u64], b: &[u64]) -> Binary {
     #[cfg(target_arch = "x86_64")]
     if let Some(wide) = x86::Wide::of(isa::current()) {
         return Binary(reduce(wide.dot(a, b)));
-    }
-    #[cfg(target_arch = "x86_64")]
-    if x86::available(isa::current()) {
-        // SAFETY: the processor has the instructions.
-        return Binary(reduce(unsafe { x86::dot(a, b) }));
     }
     Binary(reduce(dot_by(a, b, carryless)))
 }

@@ -161,11 +161,13 @@ impl Integer {
 
     /// The element that stands for a word.
     fn embed(a: u64) -> Self {
-        Integer::of([0, 1].map(|p| small(a, p)))
+        Integer::by_primes(|p| small(a, p))
     }
 
+    // Written out, as `map` of an array stays a call in loops over elements.
+    #[inline(always)]
     fn by_primes(f: impl Fn(usize) -> u64) -> Self {
-        Integer::of([0, 1].map(f))
+        Integer([f(0), f(1)])
     }
 
     /// Elements from their residues.

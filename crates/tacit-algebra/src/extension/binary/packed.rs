@@ -52,12 +52,6 @@ impl Weights {
             wide.common(&mut sums, coins, u, v);
             return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         }
-        #[cfg(target_arch = "x86_64")]
-        if x86::available(isa::current()) {
-            // SAFETY: the processor has the instructions.
-            unsafe { x86::common(&mut sums, coins, u, v) };
-            return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
-        }
         common_by(&mut sums, coins, u, v, carryless);
         sums.into_iter().map(|sum| Binary(reduce(sum))).collect()
     }
@@ -71,14 +65,6 @@ impl Weights {
         #[cfg(target_arch = "x86_64")]
         if let Some(wide) = x86::Wide::of(isa::current()) {
             wide.places(&mut sums, coins, u, v);
-            return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
-        }
-        #[cfg(target_arch = "x86_64")]
-        if x86::available(isa::current()) {
-            add_places(&mut sums, u, v, &|sums, u, v| {
-                // SAFETY: the processor has the instructions.
-                unsafe { x86::places(sums, coins, u, v) }
-            });
             return sums.into_iter().map(|sum| Binary(reduce(sum))).collect();
         }
         add_places(&mut sums, u, v, &|sums, u, v| {

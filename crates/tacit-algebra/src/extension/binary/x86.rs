@@ -4,14 +4,9 @@ mod wide;
 
 use std::arch::x86_64::*;
 
-use self::wide::{by_256, by_512};
-use super::packed::{common_by, places_by};
-use super::{Binary, dot_by, multiply_by};
+use self::wide::{by_128, by_256, by_512};
+use super::Binary;
 use crate::isa::Isa;
-
-pub fn available(isa: Isa) -> bool {
-    isa != Isa::Portable && is_x86_feature_detected!("pclmulqdq")
-}
 
 #[target_feature(enable = "pclmulqdq,sse2")]
 #[inline]
@@ -22,53 +17,50 @@ fn carryless(a: u64, b: u64) -> u128 {
     (high as u128) << 64 | _mm_cvtsi128_si64(product) as u64 as u128
 }
 
-#[target_feature(enable = "pclmulqdq,sse2")]
-pub fn dot(a: &[u64], b: &[u64]) -> u128 {
-    dot_by(a, b, |a, b| carryless(a, b))
-}
-
-#[target_feature(enable = "pclmulqdq,sse2")]
-pub fn multiply(acc: &mut [Binary], b: &[u64]) {
-    multiply_by(acc, b, |a, b| carryless(a, b))
-}
-
-/// [`common_by`].
-#[target_feature(enable = "pclmulqdq,sse2")]
-pub fn common(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
-    common_by(sums, coins, u, v, |a, b| carryless(a, b))
-}
-
-/// [`places_by`].
-#[target_feature(enable = "pclmulqdq,sse2")]
-pub fn places(sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
-    places_by(sums, coins, u, v, |a, b| carryless(a, b))
-}
-
-/// Kernels that make several products by one instruction; there are none without it.
-#[derive(Clone, Copy)]
-pub struct Wide {
-    of_512: bool,
+/// Kernels on registers of a length; there are none without the instructions.
+#[derive(Clone, Copy, Debug)]
+pub enum Wide {
+    /// Of two elements, of which an instruction makes one product.
+    By128,
+    /// Of four elements, of which an instruction makes two products.
+    By256,
+    /// Of eight elements, of which an instruction makes four products.
+    By512,
 }
 
 /// The kernel of a width.
 macro_rules! of_width {
     ($wide:ident, $kernel:ident($($given:expr),*)) => {
-        match $wide.of_512 {
-            // SAFETY: the processor has the instruction set, and `Wide::of` has looked for the rest.
-            true => unsafe { by_512::$kernel($($given),*) },
+        match $wide {
+            // SAFETY: `Wide::of` has looked for the instructions.
+            Wide::By128 => unsafe { by_128::$kernel($($given),*) },
             // SAFETY: as above.
-            false => unsafe { by_256::$kernel($($given),*) },
+            Wide::By256 => unsafe { by_256::$kernel($($given),*) },
+            // SAFETY: as above.
+            Wide::By512 => unsafe { by_512::$kernel($($given),*) },
         }
     };
 }
 
 impl Wide {
-    /// The kernels for an instruction set that the processor has, as [`crate::isa::current`] names it, if it has what
-    /// else they need.
+    /// The widest kernels for an instruction set that the processor has, as [`crate::isa::current`] names it.
     pub fn of(isa: Isa) -> Option<Self> {
-        let there = isa >= Isa::Avx2 && available(isa) && is_x86_feature_detected!("vpclmulqdq");
-        let of_512 = isa >= Isa::Avx512;
-        there.then_some(Wide { of_512 })
+        Self::every(isa).last()
+    }
+
+    /// All kernels for an instruction set that the processor has.
+    fn every(isa: Isa) -> impl Iterator<Item = Self> {
+        let one = isa >= Isa::Avx2 && is_x86_feature_detected!("pclmulqdq");
+        let several = one && is_x86_feature_detected!("vpclmulqdq");
+        let most = several && isa >= Isa::Avx512;
+        let all = [
+            (Wide::By128, one),
+            (Wide::By256, several),
+            (Wide::By512, most),
+        ];
+        all.into_iter()
+            .filter(|(_, there)| *there)
+            .map(|(wide, _)| wide)
     }
 
     /// `sum a_g b_g`, not reduced.
@@ -81,12 +73,12 @@ impl Wide {
         of_width!(self, multiply(acc, b));
     }
 
-    /// [`common_by`].
+    /// [`super::packed::common_by`].
     pub fn common(self, sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
         of_width!(self, common(sums, coins, u, v));
     }
 
-    /// [`places_by`] of a cube of any size.
+    /// [`super::packed::places_by`] of a cube of any size.
     pub fn places(self, sums: &mut [u128], coins: &[u64], u: &[&[u64]], v: &[&[u64]]) {
         of_width!(self, places(sums, coins, u, v));
     }
@@ -105,5 +97,41 @@ impl Wide {
     /// `sum_j c_j x_j`, element by element, of vectors that are zero where they end.
     pub fn combine(self, out: &mut [Binary], c: &[Binary], x: &[&[Binary]]) {
         of_width!(self, combine(out, c, x));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{carryless as portable, multiply_by, reduce};
+    use super::*;
+    use crate::Prg;
+
+    /// A processor with the widest registers uses no others, so that they are compared here.
+    #[test]
+    fn registers_of_every_length_make_the_same() {
+        let mut prg = Prg::new([5; 16]);
+        let mut draw = |n: usize| -> Vec<u64> { prg.ring(n) };
+        let vectors: Vec<Vec<u64>> = (0..8).map(|_| draw(21)).collect();
+        let (coins, by) = (draw(21), draw(37));
+        let elements: Vec<Binary> = draw(37).into_iter().map(Binary).collect();
+        let v: Vec<&[u64]> = vectors.iter().map(|v| &v[..]).collect();
+        let words: Vec<u64> = elements.iter().map(|a| a.0).collect();
+        let made = |wide: Wide| {
+            let mut sums = [vec![0; 64], vec![0; 27], vec![0; 27], vec![0; 64]];
+            wide.common(&mut sums[0], &coins, &v, &v);
+            wide.places(&mut sums[1], &coins, &v, &v);
+            wide.line(&mut sums[2], &elements, &elements, 8, 5);
+            wide.products(&mut sums[3], &elements, &elements, 8, 5);
+            let mut out = [elements.clone(), vec![Binary(0); 37]];
+            wide.multiply(&mut out[0], &by);
+            wide.combine(&mut out[1], &elements[..2], &[&elements, &elements[..9]]);
+            let sums = sums.concat().into_iter().map(reduce).collect::<Vec<_>>();
+            (wide.dot(&words, &by), sums, out)
+        };
+        let all: Vec<_> = Wide::every(crate::isa::current()).map(made).collect();
+        assert!(all.windows(2).all(|pair| pair[0] == pair[1]));
+        let mut right = elements.clone();
+        multiply_by(&mut right, &by, portable);
+        assert!(all.iter().all(|(_, _, out)| out[0] == right));
     }
 }

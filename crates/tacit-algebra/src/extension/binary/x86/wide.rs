@@ -1,4 +1,4 @@
-//! Kernels that make several products by one instruction, for registers of two lengths: what each computes is said at
+//! Kernels for registers of three lengths: what each computes is said at
 //! [`super::Wide`].
 
 use std::arch::x86_64::*;
@@ -339,6 +339,25 @@ macro_rules! kernels {
     };
 }
 
+/// Two products to two registers.
+pub mod by_128 {
+    use std::arch::x86_64::{
+        __m128i as Vector, _mm_and_si128 as and, _mm_clmulepi64_si128 as carryless_products,
+        _mm_loadu_si128 as load_any, _mm_set1_epi64x as all, _mm_setzero_si128 as zero,
+        _mm_slli_epi64 as left, _mm_srli_epi64 as right, _mm_storeu_si128 as store_any,
+        _mm_unpackhi_epi64 as unpack_high, _mm_unpacklo_epi64 as unpack_low, _mm_xor_si128 as xor,
+    };
+
+    use super::{pairs_of_128 as pairs_summed, *};
+
+    /// Elements that a vector holds.
+    const LANES: usize = 2;
+    /// Vectors of a line of the cache.
+    const LINE: usize = 4;
+
+    kernels!("pclmulqdq,avx2");
+}
+
 /// Four products to two registers.
 pub mod by_256 {
     use std::arch::x86_64::{
@@ -379,6 +398,14 @@ pub mod by_512 {
     kernels!("vpclmulqdq,pclmulqdq,avx2,avx512f");
 }
 
+/// The pair of words.
+#[target_feature(enable = "sse2")]
+#[inline]
+fn pairs_of_128(pair: __m128i) -> u128 {
+    let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(pair, pair)) as u64;
+    u128::from(high) << 64 | u128::from(_mm_cvtsi128_si64(pair) as u64)
+}
+
 /// The sum of the pairs of words.
 #[target_feature(enable = "avx2")]
 #[inline]
@@ -387,9 +414,7 @@ fn pairs_of_256(sum: __m256i) -> u128 {
         _mm256_castsi256_si128(sum),
         _mm256_extracti128_si256::<1>(sum),
     ];
-    let sum = _mm_xor_si128(halves[0], halves[1]);
-    let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum)) as u64;
-    u128::from(high) << 64 | u128::from(_mm_cvtsi128_si64(sum) as u64)
+    pairs_of_128(_mm_xor_si128(halves[0], halves[1]))
 }
 
 /// The sum of the pairs of words.
