@@ -68,22 +68,31 @@ impl<R: Kernels> Patches<'_, R> {
         let (height, width) = (self.shape.height as isize, self.shape.width as isize);
         let stride = self.shape.stride[1];
         let (y, x, at) = (run.y + tap.down, run.x + tap.right, run.at + tap.offset);
-        let last = x + ((run.len - 1) * stride) as isize;
         if y < 0 || y >= height {
-            out.fill(R::zeroed());
-        } else if x < 0 || last >= width {
-            let row = &self.x[(at - x) as usize..][..width as usize];
-            for (t, out) in out.iter_mut().enumerate() {
-                let inside = usize::try_from(x + (t * stride) as isize).ok();
-                *out = inside
-                    .and_then(|x| row.get(x))
-                    .copied()
-                    .unwrap_or(R::zeroed());
-            }
-        } else if stride == 1 {
-            copy(&self.x[at as usize..], out);
+            return out.fill(R::zeroed());
+        }
+        // The steps that lie before a column. Runs are short, so that a division by what is not known would be felt.
+        let before = |column: isize| {
+            let columns = column.max(0) as usize;
+            let steps = match stride {
+                1 => columns,
+                2 => columns.div_ceil(2),
+                _ => columns.div_ceil(stride),
+            };
+            steps.min(run.len)
+        };
+        let (first, end) = (before(-x), before(width - x));
+        out[..first].fill(R::zeroed());
+        out[end..].fill(R::zeroed());
+        let out = &mut out[first..end];
+        if out.is_empty() {
+            return;
+        }
+        let inside = &self.x[(at + (first * stride) as isize) as usize..];
+        if stride == 1 {
+            copy(inside, out);
         } else {
-            let inside = self.x[at as usize..].iter().step_by(stride);
+            let inside = inside.iter().step_by(stride);
             out.iter_mut().zip(inside).for_each(|(out, x)| *out = *x);
         }
     }
