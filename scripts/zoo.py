@@ -69,7 +69,7 @@ def tasks(given, entries):
     for system in given.systems:
         for name, (_, entry) in entries.items():
             many = given.most if system in LONG else min(given.most, FEW)
-            if not entry.counted:
+            if system == "clear" or not entry.counted:
                 found.append((name, system, many))
     return found
 
@@ -117,11 +117,14 @@ def tables(rows, entries):
             continue
         compiles.append([
             name, group, f"{line['parameters']:,}", line["layers"], f"{line['seconds']:.1f}",
-            f"{line['peak']:.0f}", f"{line['sent'][1]:.1f}", line["rounds"][1],
+            f"{line['peak']:.0f}", f"{line['counted']['falcon']['sent'][1]:.1f}",
+            line["counted"]["falcon"]["rounds"][1],
         ])  # fmt: skip
         for system in SYSTEMS:
-            if (name, system) in rows:
-                ran.append(_ran(name, system, rows[name, system]))
+            found = rows.get((name, system), {"failed": "not run"})
+            counted = line["counted"].get(system)
+            if (name, system) in rows or counted:
+                ran.append(_ran(name, system, found, counted))
     total = len(compiles) + len(refused)
     head = f"{len(compiles)} of {total} compile as they are ({100 * len(compiles) / total:.0f} %)."
     heads = ["model", "from", "parameters", "layers", "compiles in, s", "MB of memory",
@@ -134,9 +137,14 @@ def tables(rows, entries):
         write_section("zoo-runs", markdown(heads, ran))
 
 
-def _ran(name, system, line):
+def _ran(name, system, line, counted):
+    """A row of what was predicted, or of what is counted where nothing was."""
     if "failed" in line:
-        return [name, system, *["-"] * 3, short(line["failed"]), *["-"] * 4]
+        why, sent = short(line["failed"]), ["-"] * 2
+        if counted:
+            why = f"counted, {why}: {sum(counted['rounds']):,} rounds"
+            sent = [f"{mb:.2f}" for mb in counted["sent"]]
+        return [name, system, *["-"] * 3, why, "-", *sent, "-"]
     right = line["error"] <= BOUND and line["agree"] == line["judged"]
     ties = f", {line['ties']} ties apart" if line.get("ties") else ""
     return [
