@@ -269,3 +269,40 @@ def test_neighbours_are_weighed_by_their_distance(protocol, tmp_path):
     samples = np.random.default_rng(0).normal(0, 1, (16, 2)).astype("f4")
     near = np.float32([[0.5, -0.25], [0.51, -0.25], [0.6, 0]])
     compared(path, samples, np.vstack([near, samples[:2]]), SETTING_OF[protocol])
+
+
+@pytest.mark.parametrize("setting", SETTING_OF.values())
+@pytest.mark.parametrize("classes", [1, 3])
+def test_detections_end_to_end(classes, setting, tmp_path):
+    """Boxes of the best classes among the best anchors, by rows of places that places choose.
+
+    Ultralytics' networks end so (YOLOv10 and later): the places of the second TopK say which of the
+    first one's, whose places are those of boxes.
+    """
+    path = str(tmp_path / "m.onnx")
+    anchors, k = 12, 4
+    net = Net([], inputs=[("x", FLOAT, [1, anchors, 4 + classes])])
+    boxes, scores = (
+        net("Slice", "x", np.array([first]), np.array([end]), np.array([2]))
+        for first, end in ((0, 4), (4, 4 + classes))
+    )
+    net("TopK", net("ReduceMax", scores, axes=[-1], keepdims=0), np.array([k]), axis=-1)
+    net.nodes[-1].output[:] = ["best", "index"]
+    index = net("Unsqueeze", "index", np.array([-1]))
+    kept = net("GatherElements", scores, net("Tile", index, np.array([1, 1, classes])), axis=1)
+    net("TopK", net("Flatten", kept, axis=1), np.array([k]), axis=-1)
+    net.nodes[-1].output[:] = ["score", "place"]
+    row = net("Div", "place", np.array(classes))
+    found = net("Gather", net("Flatten", index, axis=2), row, axis=0)
+    every = net("Tile", found, np.array([1, 1, 4]))
+    boxes = net("GatherElements", boxes, every, axis=1)
+    kind = net("Cast", net("Mod", "place", np.array(classes)), to=FLOAT)
+    ends = [net("Unsqueeze", end, np.array([2])) for end in ("score", kind)]
+    net.save(path, net("Concat", boxes, *ends, axis=-1), opset=17)
+    x = np.random.default_rng(1).random((8, 1, anchors, 4 + classes)).astype("f4")
+    options, run = SETTINGS[setting]
+    model = tacit.compile(path, samples=x, protocol=run["protocol"], **options)
+    output = tacit.local(**run).predict(model, x[:3]).output
+    session = onnxruntime.InferenceSession(path)
+    right = np.concatenate([session.run(None, {"x": each})[0] for each in x[:3]])
+    assert np.abs(output.reshape(right.shape) - right).max() <= 0.001

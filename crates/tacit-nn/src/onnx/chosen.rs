@@ -207,6 +207,7 @@ pub(super) fn gather(call: &Call, builder: &mut Builder) -> Result<Value, Fault>
     });
     let out = [outer, &shape[depth..]].concat();
     let id = c.node("chosen", product, &[left, right], out.clone())?;
+    builder.chosen_from.insert(id, x);
     Ok(Value::Secret {
         id,
         shape: out,

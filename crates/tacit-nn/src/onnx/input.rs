@@ -17,6 +17,7 @@ use super::missing::marks::Marks;
 use super::proto::{DimensionProto, ValueInfoProto, data_type};
 use super::{Fixed, ImportError, texts, unusable};
 use crate::graph::{Input, InputKind, Lookup, Op, Texts, len};
+pub(super) use axes::size_first_axes;
 pub(super) use known::{Known, Learnt, finished};
 
 impl<'a> Importer<'a> {
@@ -256,15 +257,24 @@ impl<'a> Importer<'a> {
 }
 
 impl Importer<'_> {
-    /// A refusal of a model whose batch was found by its name alone, with what to do if that axis is no batch.
-    pub(super) fn or_sized(&self, refused: ImportError, used: &HashSet<&str>) -> ImportError {
-        let ImportError::Unsupported(nodes) = &refused else {
+    /// A refusal of a model whose batch was found by its name, or that works across it, with what to do if that axis is
+    /// no batch.
+    pub(super) fn or_sized(&self, mut refused: ImportError, used: &HashSet<&str>) -> ImportError {
+        let ImportError::Unsupported(nodes) = &mut refused else {
             return refused;
         };
         let Ok(inputs) = self.inputs(used) else {
             return refused;
         };
         let axes = self.batch_axes(&inputs, false);
+        let name = (inputs.iter()).find_map(|input| {
+            let dim = dims(input).first().filter(|dim| dim.dim_value.is_none())?;
+            Some(free_name(input, 0, dim))
+        });
+        if let (Some(name), Some(node)) = (name, nodes.iter_mut().find(|n| n.why.contains("batch")))
+        {
+            node.why += &format!("; if axis 0 is no batch, give its size with --dim {name}=SIZE");
+        }
         let later = |input: &&&ValueInfoProto| axes.of(input) > 0;
         let (Some(input), Some(name), false, Some(first)) = (
             inputs.iter().find(later),

@@ -119,6 +119,7 @@ fn one(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
         "Relu" => element::unary(call, builder, Op::Relu),
         "Neg" => element::negative(call, builder),
         "Expand" => element::expand(call, builder),
+        "Clip" if nary::is_bounded(call) => nary::clipped(call, builder),
         "Clip" => element::clip(call, builder),
         "PRelu" => activation::prelu(call, builder),
         "Abs" | "Acosh" | "Asinh" | "Atanh" | "Celu" | "Cosh" | "Elu" | "HardSigmoid"

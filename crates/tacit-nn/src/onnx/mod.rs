@@ -371,6 +371,11 @@ fn read(
     sorted::sort(&mut graph);
     negative_index::take_plain(&mut graph);
     empty::drop_parts(&mut graph);
+    let dims = input::size_first_axes(&mut graph, &options.dims);
+    let options = &ImportOptions {
+        dims,
+        ..options.clone()
+    };
     Importer {
         graph: &graph,
         opsets,

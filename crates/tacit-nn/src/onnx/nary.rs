@@ -40,6 +40,30 @@ pub(super) fn nary(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     }
 }
 
+/// Whether a bound of Clip is computed.
+pub(super) fn is_bounded(call: &Call) -> bool {
+    (1..3).any(|i| matches!(call.input(i), Some(Value::Secret { .. })))
+}
+
+/// Clip by bounds of which one is computed: the larger of the input and the lower one, and the smaller of that and the
+/// upper one, which is the last word.
+pub(super) fn clipped(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
+    let mut result = call.required(0)?.clone();
+    for (i, of, larger) in [(1, "Max", true), (2, "Min", false)] {
+        let Some(bound) = call.input(i) else {
+            continue;
+        };
+        if bounds_nothing(builder, of, bound, &result) {
+            continue;
+        }
+        result = match (&result, bound) {
+            (Value::Constant(a), Value::Constant(b)) => Value::Constant(fold::binary(of, a, b)?),
+            _ => extreme(call, builder, &i.to_string(), [&result, bound], larger)?,
+        };
+    }
+    Ok(result)
+}
+
 /// The larger of `a` and `b`, `a + max(b - a, 0)`; or the smaller, `a - max(a - b, 0)`.
 fn extreme(
     call: &Call,

@@ -189,7 +189,7 @@ const LAYERS: &[Operation] = &[
         "Clip",
         3,
         &[("max", Float, 0, 10), ("min", Float, 0, 10)],
-        "constant bounds; infinite ones and the largest floats are none",
+        "constant bounds, of which infinite ones and the largest floats are none; computed ones",
     ),
     op("Concat", MANY, AXIS, "computed values and constants"),
     op(

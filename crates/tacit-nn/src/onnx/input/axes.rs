@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::onnx::proto::{DimensionProto, ShapeProto, ValueInfoProto};
+use crate::onnx::proto::{DimensionProto, GraphProto, ShapeProto, ValueInfoProto};
 
 /// Where the batch stands in each input.
 pub(super) struct BatchAxes {
@@ -58,6 +58,44 @@ impl BatchAxes {
             _ => 0,
         }
     }
+}
+
+/// Writes sizes that are given for first axes wherever a graph's inputs have an axis of that name: such an axis is no
+/// batch. What is left of the sizes.
+pub(in crate::onnx) fn size_first_axes(
+    graph: &mut GraphProto,
+    sizes: &HashMap<String, usize>,
+) -> HashMap<String, usize> {
+    let mut left = sizes.clone();
+    let first = |input: &ValueInfoProto| {
+        let dim = dims(input).first().filter(|dim| dim.dim_value.is_none())?;
+        let name = free_name(input, 0, dim);
+        // No size of 0 is written: such an input holds nothing.
+        let size = sizes.get(&name).and_then(|&size| i64::try_from(size).ok());
+        size.filter(|&size| size > 0).map(|size| (name, size))
+    };
+    let named: HashMap<String, i64> = graph.input.iter().filter_map(first).collect();
+    for input in &mut graph.input {
+        let names: Vec<_> = (dims(input).iter().enumerate())
+            .map(|(axis, dim)| dim.dim_value.is_none().then(|| free_name(input, axis, dim)))
+            .collect();
+        let kind = input
+            .r#type
+            .as_mut()
+            .and_then(|kind| kind.tensor_type.as_mut());
+        let shape = kind.and_then(|tensor| tensor.shape.as_mut());
+        for (dim, name) in shape
+            .into_iter()
+            .flat_map(|shape| &mut shape.dim)
+            .zip(names)
+        {
+            if let Some(&size) = name.and_then(|name| named.get(&name)) {
+                dim.dim_value = Some(size);
+            }
+        }
+    }
+    left.retain(|name, _| !named.contains_key(name));
+    left
 }
 
 /// The name of all axes without a size, if they have one, and no input has two such axes.
