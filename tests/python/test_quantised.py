@@ -146,3 +146,28 @@ def test_whole_numbers(setting, tmp_path):
     file(path, nodes, {}, [9], ["y"])
     x = np.arange(-18, 18, dtype=np.float32).reshape(4, 9) * SCALE
     same(path, setting, x)
+
+
+@pytest.mark.parametrize("protocol", ["clear", "falcon", "sirnn"])
+@pytest.mark.parametrize("most", [1.0, 4.0])
+def test_ends_of_a_range_that_is_as_far_on_both_sides(most, protocol, tmp_path):
+    """Saturated values lie in the middle of two steps, of which float32 takes the lower one."""
+    nodes = [
+        helper.make_node("Clip", ["x", "low", "high"], ["c"], "saturated"),
+        helper.make_node("DynamicQuantizeLinear", ["c"], ["q", "s", "z"], "quantise"),
+        helper.make_node("Cast", ["q"], ["f"], "steps", to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["z"], ["g"], "zero", to=TensorProto.FLOAT),
+        helper.make_node("Sub", ["f", "g"], ["y"], "from_zero"),
+    ]
+    constants = {"low": np.float32(-most), "high": np.float32(most)}
+    path = tmp_path / "model.onnx"
+    file(path, nodes, constants, [16], ["y"])
+    # A step is a 255th of 2 most: no number but the ends lies near the middle of two.
+    x = np.float32(most) * np.float32([-3, -1, 1, 5, *np.arange(-6, 6) / 8])
+    given = np.stack([np.roll(x, i) for i in range(4)])
+    model = tacit.compile(path, samples=given, protocol=protocol)
+    found = tacit.local(protocol).predict(model, given).output
+    session = onnxruntime.InferenceSession(path)
+    right = np.concatenate([session.run(None, {"x": each[None]})[0] for each in given])
+    assert np.abs(found.reshape(right.shape) - right).max() <= 0.01
+    assert right.max() == 127 == -right.min()

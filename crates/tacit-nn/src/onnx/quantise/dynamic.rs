@@ -71,8 +71,12 @@ pub(in crate::onnx) fn dynamic(call: &Call, builder: &mut Builder) -> Result<Vec
     Ok(vec![y, one(scale), one(zero)])
 }
 
-/// The integer nearest to `x / by` among the `2^steps` from an even `low` on, of two the even one: found by signs
-/// of `x` less multiples of `by`, so that nothing is divided.
+/// The integer nearest to `x / by` among the `2^steps` from an even `low` on: found by signs of `x` less multiples of `by`,
+/// so that nothing is divided.
+///
+/// Of two as near the odd one, where the standard rounds to even: what lies in the middle are the ends of a range that is as
+/// far on both sides, as that of saturated values, 127.5 steps from 0. In float32 these are a little less, and 127, where
+/// the range is a power of two, whose 255th part is rounded up.
 fn quotient(
     c: &mut Composer,
     name: &str,
@@ -86,11 +90,11 @@ fn quotient(
     for step in (0..steps).rev() {
         let size = (1 << step) as f32;
         let multiple = c.affine(&part("multiple", step), by, size, 0.0)?;
-        let reached = if step > 0 {
+        let reached = if step == 0 {
             let over = c.each(&part("over", step), Op::Sub, &[rest, multiple])?;
             c.each(&part("reached", step), Op::NonNegative, &[over])?
         } else {
-            // Beyond the middle, which belongs to the even number before.
+            // Beyond the middle, which belongs to the odd number before.
             let under = c.each(&part("under", step), Op::Sub, &[multiple, rest])?;
             let under = c.each(&part("not reached", step), Op::NonNegative, &[under])?;
             c.affine(&part("reached", step), under, -1.0, 1.0)?
