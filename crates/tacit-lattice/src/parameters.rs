@@ -19,11 +19,12 @@ pub const ERROR: u64 = 21;
 const FLOOD: u32 = 40;
 
 /// The moduli that runs choose from: primes of `q`, bits of each, and bits of the special prime.
-const SETS: [(usize, u32, Option<u32>); 4] = [
+const SETS: [(usize, u32, Option<u32>); 5] = [
     (3, 42, Some(50)),
     (3, 50, Some(50)),
     (4, 43, Some(46)),
     (4, 50, None),
+    (5, 43, None),
 ];
 
 const _: () = {
@@ -217,6 +218,16 @@ mod tests {
         assert_eq!(Parameters::choose(&need(45, 1 << 20, 8)), Some(1));
         assert_eq!(Parameters::choose(&need(64, 1 << 20, 8)), Some(2));
         assert_eq!(Parameters::choose(&need(64, 1 << 63, 0)), Some(3));
+        let large = |terms: usize, opened| Need {
+            terms: Terms {
+                count: 1024 * terms,
+                size: 1 << 63,
+            },
+            opened,
+            ..need(64, 1, 0)
+        };
+        assert_eq!(Parameters::choose(&large(8, 1 << 20)), Some(4));
+        assert_eq!(Parameters::choose(&large(8, 1 << 27)), None);
         assert_eq!(Parameters::choose(&need(64, 1 << 63, 1)), None);
     }
 }

@@ -137,6 +137,7 @@ fn sums_of_products_are_opened_exactly() {
         (1, 50, 1 << 20, 2),
         (2, 64, 1 << 20, 2),
         (3, 64, i64::MAX, 2),
+        (4, 64, i64::MAX, 64),
     ] {
         let degree = 128;
         let mut s = Setting::new(Parameters::small(degree, set), 0, 1);

@@ -182,12 +182,57 @@ impl Sirnn {
 mod tests {
     use std::time::Duration;
 
-    use tacit_algebra::MatMul;
+    use tacit_algebra::{Conv2d, MatMul};
     use tacit_net::LinkModel;
     use tacit_protocols::machine::CostModel;
 
     use super::*;
     use crate::ot;
+
+    fn cost(link: LinkModel) -> SirnnCost {
+        SirnnCost::new(Options {
+            bits: 64,
+            sign_bits: 64,
+            kind: ot::OtExtension::default(),
+            products: Products::Auto,
+            link,
+        })
+    }
+
+    /// Over the ring nothing is known of how large weights are: sums of thousands of products, of which many are opened,
+    /// have room, or a layer of AlexNet would send 20 GB by transfers.
+    #[test]
+    fn layers_over_the_ring_have_a_way() {
+        let image = Conv2d {
+            batch: 1,
+            channels: 192,
+            height: 13,
+            width: 13,
+            filters: 384,
+            kernel: [3, 3],
+            stride: [1, 1],
+            pad: [1; 4],
+            dilation: [1, 1],
+            groups: 1,
+        };
+        let dense = MatMul {
+            m: 1,
+            k: 9216,
+            n: 4096,
+        };
+        for (map, most) in [
+            (Bilinear::Conv2d(image), 200_000_000),
+            (Bilinear::MatMul(dense), 500_000_000),
+        ] {
+            let mut call = Call::product(map, 0);
+            if let Call::Product { known_to, .. } = &mut call {
+                *known_to = Some(0);
+            }
+            let cost = cost(LinkModel::default());
+            let bytes: u64 = cost.online(&call).bytes.iter().sum();
+            assert!(bytes < most, "{bytes}");
+        }
+    }
 
     /// Bytes and nanoseconds of a product with `m` rows, of the way that it goes on a network of so many megabits a
     /// second, if it goes encrypted.
@@ -196,13 +241,7 @@ mod tests {
             rtt: Duration::ZERO,
             rate: mbps.map(|mbps| mbps * 1_000_000),
         };
-        let cost = SirnnCost::new(Options {
-            bits: 64,
-            sign_bits: 64,
-            kind: ot::OtExtension::default(),
-            products: Products::Auto,
-            link,
-        });
+        let cost = cost(link);
         let shape = MatMul { m, k: 784, n: 128 };
         let mut call = Call::product(Bilinear::MatMul(shape), 0);
         if let Call::Product { known_to, bits, .. } = &mut call {
