@@ -17,9 +17,13 @@ fn carryless(a: u64, b: u64) -> u128 {
     (high as u128) << 64 | _mm_cvtsi128_si64(product) as u64 as u128
 }
 
-/// Kernels on registers of a length; there are none without the instructions.
+/// Kernels on registers of a length that the processor has; there are none without the instructions.
 #[derive(Clone, Copy, Debug)]
-pub enum Wide {
+pub struct Wide(Register);
+
+/// A register's length.
+#[derive(Clone, Copy, Debug)]
+enum Register {
     /// Of two elements, of which an instruction makes one product.
     By128,
     /// Of four elements, of which an instruction makes two products.
@@ -31,13 +35,13 @@ pub enum Wide {
 /// The kernel of a width.
 macro_rules! of_width {
     ($wide:ident, $kernel:ident($($given:expr),*)) => {
-        match $wide {
-            // SAFETY: `Wide::of` has looked for the instructions.
-            Wide::By128 => unsafe { by_128::$kernel($($given),*) },
+        match $wide.0 {
+            // SAFETY: only `Wide::every` makes one, of registers and instructions that the processor has.
+            Register::By128 => unsafe { by_128::$kernel($($given),*) },
             // SAFETY: as above.
-            Wide::By256 => unsafe { by_256::$kernel($($given),*) },
+            Register::By256 => unsafe { by_256::$kernel($($given),*) },
             // SAFETY: as above.
-            Wide::By512 => unsafe { by_512::$kernel($($given),*) },
+            Register::By512 => unsafe { by_512::$kernel($($given),*) },
         }
     };
 }
@@ -54,13 +58,13 @@ impl Wide {
         let several = one && is_x86_feature_detected!("vpclmulqdq");
         let most = several && isa >= Isa::Avx512;
         let all = [
-            (Wide::By128, one),
-            (Wide::By256, several),
-            (Wide::By512, most),
+            (Register::By128, one),
+            (Register::By256, several),
+            (Register::By512, most),
         ];
         all.into_iter()
             .filter(|(_, there)| *there)
-            .map(|(wide, _)| wide)
+            .map(|(register, _)| Wide(register))
     }
 
     /// `sum a_g b_g`, not reduced.
