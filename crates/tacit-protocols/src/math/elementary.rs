@@ -17,8 +17,8 @@ use crate::machine::{Erased, Handle, Machine};
 pub struct Elementary {
     /// How the results are written, and the arguments but for their fraction bits.
     pub format: Format,
-    /// Fraction bits of the arguments. Roots, reciprocals and powers alone may have others than the
-    /// results: a mean of squares keeps twice as many.
+    /// Fraction bits of the arguments. Roots, reciprocals, powers and logarithms alone may have others than
+    /// the results: a mean of squares keeps twice as many.
     pub argument: u32,
     /// Which function, with its domain.
     pub kind: FunctionKind,
@@ -246,10 +246,7 @@ impl Elementary {
                 Algorithm::InverseSqrt(InverseSqrt::root_of(arguments(span))?)
             }
             FunctionKind::Power { span } => Algorithm::Power(Power::of(arguments(span))?),
-            FunctionKind::Log { span } => {
-                self.one_scale()?;
-                Algorithm::Logarithm(Logarithm::over(self.format, span)?)
-            }
+            FunctionKind::Log { span } => Algorithm::Logarithm(Logarithm::of(arguments(span))?),
             _ => self.smooth()?,
         })
     }
@@ -260,7 +257,7 @@ impl Elementary {
             return Ok(());
         }
         Err(Error::Invalid(format!(
-            "{:?} of arguments with {} fraction bits and results with {}: only reciprocals, roots and powers have two scales",
+            "{:?} of arguments with {} fraction bits and results with {}: only reciprocals, roots, powers and logarithms have two scales",
             self.kind,
             self.argument,
             self.format.fraction()
