@@ -56,6 +56,33 @@ def test_recurrent_node(kind, direction, save_onnx):
     compare(path, floats(3, STEPS, WIDTH))
 
 
+@pytest.mark.parametrize("protocol", ["falcon", "sirnn"])
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("initial", [False, True])
+def test_gates_see_the_cell_through_peepholes(direction, initial, protocol, save_onnx):
+    """Gates of input and forgetting see the one before, that of the output the new one."""
+    directions = 2 if direction == "bidirectional" else 1
+    states = ["h0", "c0"] if initial else ["", ""]
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+        helper.make_node(
+            "LSTM", ["t", "w", "r", "b", "", *states, "p"], ["s", "h", "c"],
+            hidden_size=HIDDEN, direction=direction,
+        ),
+        helper.make_node("Transpose", ["s"], ["y"], perm=[2, 0, 1, 3]),
+    ]  # fmt: skip
+    constants = {
+        "w": floats(directions, 4 * HIDDEN, WIDTH),
+        "r": floats(directions, 4 * HIDDEN, HIDDEN),
+        "b": floats(directions, 8 * HIDDEN),
+        "p": floats(directions, 3 * HIDDEN, scale=2.0),
+    }
+    if initial:
+        constants |= {name: floats(directions, 1, HIDDEN) for name in states}
+    path = save_onnx(nodes, [STEPS, WIDTH], [STEPS, directions, HIDDEN], constants)
+    compare(path, floats(1 if initial else 3, STEPS, WIDTH), protocol=protocol, bound=2e-3)
+
+
 def test_a_long_sequence(save_onnx):
     """More than 10,000 operations, each a layer of the plan."""
     steps = 800

@@ -8,7 +8,6 @@ mod lengths;
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, bad, unsupported};
 use super::compose::{ANY, Composer};
-use super::constant::Constant;
 use super::linear::transposed;
 use crate::graph::{Function, Op, ValueId, Weights};
 use lengths::Lengths;
@@ -41,6 +40,8 @@ struct Cell {
     state: Vec<Weights>,
     /// The bias of the state's first part.
     state_bias: Weights,
+    /// What the gates of an LSTM see of its cell: those of input and forgetting, and that of the output; none if empty.
+    peepholes: [Weights; 2],
 }
 
 /// What a step hands to the next.
@@ -114,12 +115,6 @@ fn check(call: &Call, directions: usize) -> Result<(), Fault> {
         if call.attribute(name).is_some_and(|a| a.i != Some(0)) {
             return unsupported(format!("its attribute '{name}' is not supported"));
         }
-    }
-    let zero = |c: &Constant| c.data.floats().iter().all(|&v| v == 0.0);
-    match call.input(7) {
-        None => {}
-        Some(Value::Constant(c)) if zero(c) => {}
-        Some(_) => return unsupported("its peepholes (input 7) are not constant zero"),
     }
     let defaults: &[&str] = match call.node.op_type.as_str() {
         "GRU" => &["sigmoid", "tanh"],
@@ -209,10 +204,15 @@ impl Cell {
             input_bias: Weights::default(),
             state,
             state_bias: Weights::default(),
+            peepholes: Default::default(),
         };
         if let Some((_, bias)) = call.optional_weights(3)? {
             fits(call, 3, &[directions, 2 * rows])?;
             cell.split_bias(builder, &bias, d * 2 * rows, rows, &how(""));
+        }
+        if let (CellKind::Lstm, Some((_, seen))) = (&cell.kind, call.optional_weights(7)?) {
+            fits(call, 7, &[directions, 3 * hidden])?;
+            cell.split_peepholes(builder, &seen, d * 3 * hidden, &how(""));
         }
         Ok(cell)
     }
@@ -240,6 +240,21 @@ impl Cell {
             let states = || (0..rows).map(alone).collect();
             self.state_bias = builder.derive(bias, format!("bias {apart:?}{how}"), states);
         }
+    }
+
+    /// The peepholes of the gates input, output and forget, unless all are 0.
+    fn split_peepholes(&mut self, builder: &mut Builder, all: &Weights, start: usize, how: &str) {
+        let h = self.hidden;
+        let [input, output, forget] = [0, 1, 2].map(|gate| &all[start + gate * h..][..h]);
+        if [input, output, forget].concat().iter().all(|&v| v == 0.0) {
+            return;
+        }
+        let first = || [input, forget].concat();
+        let named = |part: &str| format!("peepholes of {part}{how}");
+        self.peepholes = [
+            builder.derive(all, named("input and forget"), first),
+            builder.derive(all, named("output"), || output.to_vec()),
+        ];
     }
 }
 

@@ -87,7 +87,7 @@ impl Cell {
         Ok(State { hidden, cell: None })
     }
 
-    /// `c' = f c + i g`, `h' = o tanh(c')`.
+    /// `c' = f c + i g`, `h' = o tanh(c')`. With peepholes `i` and `f` see `c`, and `o` sees `c'`.
     fn lstm(
         &self,
         compose: &mut Composer,
@@ -96,24 +96,60 @@ impl Cell {
     ) -> Result<State, Fault> {
         let h = self.hidden;
         let gates = self.with_state(compose, gates, before)?;
-        let open = compose.part("gates", gates, 0..3 * h)?;
+        let old = before.and_then(|state| state.cell);
+        let [first, last] = &self.peepholes;
+        let (open, forget) = match (first.is_empty(), old) {
+            (true, _) => (compose.part("gates", gates, 0..3 * h)?, 2 * h),
+            (false, old) => {
+                let place = |e: usize| if e < h { e } else { e + h };
+                let two = compose.spread("first gates", gates, vec![2 * h], place)?;
+                let seeing = old.map(|old| self.seeing(compose, two, old, first));
+                (seeing.transpose()?.unwrap_or(two), h)
+            }
+        };
         let open = compose.function(Function::Sigmoid, open, ANY)?;
         let new = compose.part("candidate", gates, 3 * h..4 * h)?;
         let new = compose.function(Function::Tanh, new, ANY)?;
         let input = compose.part("input gate", open, 0..h)?;
         let mut cell = compose.each("taken in", Op::Mul, &[input, new])?;
-        if let Some(old) = before.and_then(|state| state.cell) {
-            let forget = compose.part("forget gate", open, 2 * h..3 * h)?;
+        if let Some(old) = old {
+            let forget = compose.part("forget gate", open, forget..forget + h)?;
             let kept = compose.each("kept", Op::Mul, &[forget, old])?;
             cell = compose.each("cell", Op::Add, &[kept, cell])?;
         }
-        let output = compose.part("output gate", open, h..2 * h)?;
+        let output = match last.is_empty() {
+            true => compose.part("output gate", open, h..2 * h)?,
+            false => {
+                let gate = compose.part("last gate", gates, h..2 * h)?;
+                let gate = self.seeing(compose, gate, cell, last)?;
+                compose.function(Function::Sigmoid, gate, ANY)?
+            }
+        };
         let shown = compose.function(Function::Tanh, cell, ANY)?;
         let hidden = compose.each("hidden", Op::Mul, &[output, shown])?;
         Ok(State {
             hidden,
             cell: Some(cell),
         })
+    }
+
+    /// Gates and what they see of a cell through peepholes.
+    fn seeing(
+        &self,
+        compose: &mut Composer,
+        gates: ValueId,
+        cell: ValueId,
+        peepholes: &Weights,
+    ) -> Result<ValueId, Fault> {
+        let n = peepholes.len();
+        let of_all = compose.spread("cell of gates", cell, vec![n], |e| e % self.hidden)?;
+        let through = Op::Affine(Affine {
+            inner: 1,
+            scale: peepholes.clone(),
+            shift: Weights::default(),
+        });
+        let seen = compose.each("peepholes", through, &[of_all])?;
+        compose.each("seeing", Op::Add, &[gates, seen])
     }
 
     /// `h' = n + z (h - n)`, of a state of 0 `n - z n`.
