@@ -15,6 +15,8 @@ pub enum Function {
     Reciprocal,
     /// `1 / sqrt(x)` of a positive `x`.
     InverseSqrt,
+    /// `sqrt(x)` of an `x` from 0 on.
+    SquareRoot,
     /// `ln x` of a positive `x`.
     Log,
 }
@@ -25,13 +27,14 @@ const SMALLEST: f64 = 1.0 / (1u64 << 32) as f64;
 impl Function {
     /// Every function.
     #[cfg(test)]
-    pub(crate) const ALL: [Function; 7] = [
+    pub(crate) const ALL: [Function; 8] = [
         Function::Sigmoid,
         Function::Tanh,
         Function::Erf,
         Function::Exp,
         Function::Reciprocal,
         Function::InverseSqrt,
+        Function::SquareRoot,
         Function::Log,
     ];
 
@@ -44,6 +47,7 @@ impl Function {
             Function::Exp => "Exp",
             Function::Reciprocal => "Reciprocal",
             Function::InverseSqrt => "InverseSqrt",
+            Function::SquareRoot => "SquareRoot",
             Function::Log => "Log",
         }
     }
@@ -56,9 +60,10 @@ impl Function {
             Function::Erf => libm::erf(x),
             Function::Exp => x.exp(),
             Function::Reciprocal => 1.0 / x,
-            // Less cannot be told from 0, of which a root, made as `x / sqrt(x)`, is 0.
+            // Less cannot be told from 0.
             Function::InverseSqrt if (0.0..SMALLEST).contains(&x) => 1.0 / SMALLEST.sqrt(),
             Function::InverseSqrt => 1.0 / x.sqrt(),
+            Function::SquareRoot => x.sqrt(),
             Function::Log => x.ln(),
         }
     }

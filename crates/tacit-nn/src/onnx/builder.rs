@@ -9,6 +9,7 @@ use super::missing::marks::Marks;
 use super::proto::NodeProto;
 use super::quotient::Quotient;
 use super::steps::Step;
+use super::which;
 use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 use crate::plan::MAX_LAYERS;
 
@@ -52,8 +53,8 @@ pub(super) struct Builder {
     pub weights: HashSet<*const NodeProto>,
     /// Nodes whose outputs are seen by softmaxes alone, added to scores, moved or as they are.
     pub hiding: HashSet<*const NodeProto>,
-    /// The value `1 / sqrt(x)` beside every value `sqrt(x)`.
-    pub inverse_roots: HashMap<ValueId, ValueId>,
+    /// The value `x` of every value `sqrt(x)`.
+    pub roots: HashMap<ValueId, ValueId>,
     /// What is raised, for every power of a fraction above 0.
     pub raised: HashMap<ValueId, ValueId>,
     /// For every logarithm of a sum of exponentials: the value that it is taken of, and the size of a row.
@@ -219,6 +220,12 @@ impl Builder {
         inputs: Vec<ValueId>,
         shape: Vec<usize>,
     ) -> Result<ValueId, Fault> {
+        if let Some((of, index)) = self.squared_root(&op, &inputs) {
+            return match index {
+                None => Ok(of),
+                Some(index) => self.add(name, Op::Rearrange { index, fill: 0.0 }, vec![of], shape),
+            };
+        }
         let key = (op.kind(), inputs);
         let alike = self.readers.get(&key).into_iter().flatten();
         for &id in alike.rev().take(MOST_ALIKE) {
@@ -230,6 +237,19 @@ impl Builder {
         let id = self.add_anew(name, op, key.1.clone(), shape)?;
         self.readers.entry(key).or_default().push(id);
         Ok(id)
+    }
+
+    /// The value that a square is, and its places there if they are moved, if it is the square of a root of numbers which
+    /// are never below 0: a power from its magnitude.
+    fn squared_root(&self, op: &Op, inputs: &[ValueId]) -> Option<(ValueId, Option<Vec<u32>>)> {
+        let &[x, y] = inputs else { return None };
+        if x != y || *op != Op::Mul || self.roots.is_empty() {
+            return None;
+        }
+        let (root, places) = self.moved_from(x);
+        let of = *self.roots.get(&root)?;
+        let moved = (root != x).then_some(places);
+        (which::ends(self, of).0 >= 0.0).then_some((of, moved))
     }
 
     /// Adds a node beside any that does the same, and no later one is taken for it.

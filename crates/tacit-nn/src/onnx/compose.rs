@@ -170,8 +170,8 @@ impl<'a> Composer<'a> {
     /// `1 / x`; of a square root, the inverse square root of what it is the root of, and of `1 + exp(y)` the
     /// logistic function of `-y`, which no exponential bounds.
     pub(super) fn reciprocal(&mut self, x: ValueId) -> Result<ValueId, Fault> {
-        if let Some(&known) = self.builder.inverse_roots.get(&x) {
-            return Ok(known);
+        if let Some(&of) = self.builder.roots.get(&x) {
+            return self.function(Function::InverseSqrt, of, ANY);
         }
         match self.exponent_beside_1(x) {
             Some(y) => {

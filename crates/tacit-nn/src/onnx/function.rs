@@ -43,7 +43,7 @@ fn is_log_share(builder: &Builder, id: ValueId) -> bool {
     }
 }
 
-/// Sqrt, as `x / sqrt(x)`, and Reciprocal.
+/// Sqrt and Reciprocal.
 pub(super) fn root_or_reciprocal(call: &Call, builder: &mut Builder) -> Result<Value, Fault> {
     let (x, shape) = call.secret(0)?;
     let is_weight = builder.weights.contains(&std::ptr::from_ref(call.node));
@@ -56,11 +56,10 @@ pub(super) fn root_or_reciprocal(call: &Call, builder: &mut Builder) -> Result<V
     Ok(value(id, shape.to_vec()))
 }
 
-/// `sqrt(x)`; `1 / sqrt(x)` is noted beside it.
+/// `sqrt(x)`; what it is the root of is noted beside it.
 pub(super) fn root(compose: &mut Composer, x: ValueId) -> Result<ValueId, Fault> {
-    let inverse = compose.function(Function::InverseSqrt, x, ANY)?;
-    let root = compose.each("root", Op::Mul, &[x, inverse])?;
-    compose.builder.inverse_roots.insert(root, inverse);
+    let root = compose.function(Function::SquareRoot, x, ANY)?;
+    compose.builder.roots.insert(root, x);
     Ok(root)
 }
 

@@ -155,7 +155,7 @@ pub(super) fn power(c: &mut Composer, x: ValueId, exponent: f32) -> Result<Value
     if exponent == 0.0 {
         return c.affine("one", x, 0.0, 1.0);
     }
-    // Half a power more is a root: it and its inverse are made together.
+    // Half a power more is a root, or the inverse of one.
     let half = doubled % 2.0 == 1.0;
     let base = match (half, exponent < 0.0) {
         (true, _) => root(c, x)?,

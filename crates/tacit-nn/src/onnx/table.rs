@@ -349,7 +349,7 @@ const LAYERS: &[Operation] = &[
         ],
         "not along the batch",
     ),
-    op("Sqrt", 1, &[], "of positive values"),
+    op("Sqrt", 1, &[], "of values from 0 on"),
     op(
         "Squeeze",
         2,

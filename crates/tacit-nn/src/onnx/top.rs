@@ -29,10 +29,7 @@ pub(super) fn top(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Faul
     };
     let of = rows(call, builder, x, shape, &[along])?;
     // The order of roots, and of such powers, is that of what they are made of.
-    let base = match builder.inverse_roots.contains_key(&x) {
-        true => Some(builder.nodes[x - 1].inputs[0]),
-        false => builder.raised.get(&x).copied(),
-    };
+    let base = builder.roots.get(&x).or(builder.raised.get(&x)).copied();
     let compared = match base {
         Some(base) => rows(call, builder, base, shape, &[along])?.x,
         None => of.x,

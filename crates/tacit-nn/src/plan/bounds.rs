@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::inputs::{self, Row};
 use super::ranges::{self, Bound, Interval, Random};
-use super::rounded::poles;
+use super::rounded::inverted;
 use super::trial::{TRIAL_ITEMS, TRIAL_WORK, affordable};
 use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
@@ -248,9 +248,9 @@ struct Look {
 impl Answered {
     /// The model's answers for the items `x`.
     fn of(graph: &Graph, x: Vec<f32>) -> Result<Self, ShapeError> {
-        let (poles, lens) = (poles(graph), graph.lens());
+        let (inverted, lens) = (inverted(graph), graph.lens());
         let nothing = Look {
-            seen: vec![NONE; poles.len()],
+            seen: vec![NONE; inverted.len()],
             bad: false,
         };
         let mut looks = vec![nothing; items(graph, &x)?];
@@ -262,7 +262,7 @@ impl Answered {
         let told = |id: ValueId, (item, seen): (usize, Vec<(Ends, bool)>)| {
             for (look, (ends, finite)) in looks[item..].iter_mut().zip(seen) {
                 look.seen[id] = ends;
-                look.bad |= poles[id] && ends.0 <= 0.0 || !finite;
+                look.bad |= inverted[id] && ends.0 <= 0.0 || !finite;
             }
         };
         let outputs = Lanes::of(graph).run(&x, of_items, told)?;

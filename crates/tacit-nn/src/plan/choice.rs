@@ -28,6 +28,8 @@ use crate::graph::{Graph, Op, ValueId};
 
 /// The fraction bits that are taken over 64 or 61 bits where nothing speaks for others.
 const USUAL: u32 = 18;
+/// The most, of which products and functions over 64 bits leave little room: tried where fewer are not enough.
+const MOST: u32 = 28;
 /// The error of a trial that is little, of the outputs' spread: where there is room to spare, and
 /// where fewer bits mean fewer bytes.
 const LITTLE: f64 = 1.0 / 2048.0;
@@ -349,7 +351,8 @@ fn preferred(wide: bool, order: Order, finest: bool) -> Vec<u32> {
             if finest {
                 usual.reverse();
             }
-            usual.into_iter().chain((8..USUAL).rev()).collect()
+            let fewer = (8..USUAL).rev();
+            usual.into_iter().chain([MOST]).chain(fewer).collect()
         }
         (true, Order::TruncateThenMultiply) => (16..=32).rev().collect(),
         (false, Order::MultiplyThenTruncate) => (5..=16).rev().collect(),

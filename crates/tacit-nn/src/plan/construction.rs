@@ -17,9 +17,10 @@ use crate::graph::{Function, Graph, Node, Op, Pool, ValueId};
 /// What the node's result is within, besides what its inputs' intervals tell.
 pub(super) fn limits(graph: &Graph, node: &Node, intervals: &[Interval]) -> Interval {
     let found = match (&node.op, &node.inputs[..]) {
-        (Op::Mul, &[x, y]) => [(x, y), (y, x)].into_iter().find_map(|(x, inverse)| {
-            share(graph, x, inverse, intervals).or_else(|| root(graph, x, inverse, intervals[x]))
-        }),
+        (Op::Mul, &[x, y]) => {
+            let mut ways = [(x, y), (y, x)].into_iter();
+            ways.find_map(|(x, inverse)| share(graph, x, inverse, intervals))
+        }
         (Op::Sub, &[x, y]) => match deviation(graph, node, intervals) {
             None => {
                 negative_part(graph, [x, y], intervals).or_else(|| rest(graph, [x, y], intervals))
@@ -164,17 +165,6 @@ fn alike(graph: &Graph, x: ValueId, rows: &[u32]) -> Option<ValueId> {
         known.is_some_and(|known| *known.get_or_insert(element) == element)
     });
     (other.inputs[0] == from && same).then_some(from)
-}
-
-/// The limits of `x` times its own inverse root; from below only where it cannot be negative.
-fn root(graph: &Graph, x: ValueId, inverse: ValueId, (low, high): Interval) -> Option<Interval> {
-    let (function, argument) = match node(graph, inverse)?.op {
-        Op::Function { function, .. } => (function, node(graph, inverse)?.inputs[0]),
-        _ => return None,
-    };
-    let is_root = function == Function::InverseSqrt && argument == x;
-    let least = if low >= 0.0 { low.sqrt() } else { -FAR };
-    is_root.then(|| (least, high.max(0.0).sqrt()))
 }
 
 pub(super) fn node(graph: &Graph, id: ValueId) -> Option<&Node> {
@@ -396,24 +386,5 @@ mod tests {
         assert_eq!([parted[3], parted[5]], [(-4.0, 4.0); 2]);
         assert_eq!(of(1, Op::NonNegative)[3], (-4.0, 5.0));
         assert_eq!(of(0, Op::Relu)[3], (-20.0, 20.0));
-    }
-
-    /// The inverse root of a number from 0 to 4 can be 32; times the number it is at most 2, whichever
-    /// factor comes first, and times another number it can be 128.
-    #[test]
-    fn a_number_times_its_inverse_root_is_its_root() {
-        let inverse = Op::Function {
-            function: Function::InverseSqrt,
-            domain: (1.0 / 1024.0, f32::INFINITY),
-        };
-        let nodes = vec![
-            node(Op::Relu, &[0], &[1]),
-            node(inverse, &[1], &[1]),
-            node(Op::Mul, &[1, 2], &[1]),
-            node(Op::Mul, &[2, 1], &[1]),
-            node(Op::Mul, &[0, 2], &[1]),
-        ];
-        let intervals = worst_case(&graph(&[1], nodes), &[4.0]);
-        assert_eq!(intervals[3..], [(0.0, 2.0), (0.0, 2.0), (-128.0, 128.0)]);
     }
 }

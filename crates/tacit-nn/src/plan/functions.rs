@@ -48,6 +48,13 @@ pub enum PlannedFunction {
         /// The exponent of what is just too large.
         high: i32,
     },
+    /// `sqrt(x)` of such an `x`; 0 of what is smaller.
+    SquareRoot {
+        /// The exponent of the smallest argument.
+        low: i32,
+        /// The exponent of what is just too large.
+        high: i32,
+    },
 }
 
 /// How near elementary functions are to their exact values.
@@ -202,6 +209,10 @@ impl PlannedFunction {
                 let (low, high) = exponents(function, x, f)?;
                 PlannedFunction::InverseSqrt { low, high }
             }
+            Function::SquareRoot => {
+                let (low, high) = exponents(function, x, f)?;
+                PlannedFunction::SquareRoot { low, high }
+            }
             Function::Log => {
                 let (low, high) = exponents(function, x, f)?;
                 PlannedFunction::Log { low, high }
@@ -230,6 +241,9 @@ impl PlannedFunction {
             PlannedFunction::InverseSqrt { low, high } => FunctionKind::InverseSqrt {
                 span: span(low, high),
             },
+            PlannedFunction::SquareRoot { low, high } => FunctionKind::SquareRoot {
+                span: span(low, high),
+            },
             PlannedFunction::Log { low, high } => FunctionKind::Log {
                 span: span(low, high),
             },
@@ -238,6 +252,7 @@ impl PlannedFunction {
             PlannedFunction::Exp { high, .. } => [high, high],
             PlannedFunction::Reciprocal { low, high }
             | PlannedFunction::InverseSqrt { low, high }
+            | PlannedFunction::SquareRoot { low, high }
             | PlannedFunction::Log { low, high } => [low, high],
             _ => [0, 0],
         };
@@ -288,6 +303,7 @@ impl PlannedFunction {
             PlannedFunction::Exp { .. } => Function::Exp,
             PlannedFunction::Reciprocal { .. } => Function::Reciprocal,
             PlannedFunction::InverseSqrt { .. } => Function::InverseSqrt,
+            PlannedFunction::SquareRoot { .. } => Function::SquareRoot,
             PlannedFunction::Log { .. } => Function::Log,
         }
         .name()
@@ -307,9 +323,10 @@ impl PlannedFunction {
                 let right = (power(low), power(high));
                 (x.0 < right.0 || x.1 >= right.1).then_some(right)
             }
-            PlannedFunction::InverseSqrt { low, high } => {
+            PlannedFunction::InverseSqrt { low, high }
+            | PlannedFunction::SquareRoot { low, high } => {
                 let right = (power(low), power(high));
-                // What is less than the last place has no inverse root in float either.
+                // What is less than the last place is 0, of which float has no inverse root either.
                 let all = low <= -(f as i32) && x.0 >= 0.0;
                 (x.0 < right.0 && !all || x.1 >= right.1).then_some(right)
             }
@@ -362,7 +379,7 @@ fn too_large(function: Function, x: Interval, why: Error) -> String {
 /// cannot be told from 0.
 fn exponents(function: Function, x: Interval, f: u32) -> Result<(i32, i32), String> {
     let least = -(f as i32);
-    let root = function == Function::InverseSqrt;
+    let root = matches!(function, Function::InverseSqrt | Function::SquareRoot);
     if x.0 < 0.0 || (x.0 == 0.0 && !root) {
         return Err(format!(
             "its arguments are planned from {} to {}, but {} is computed of positive numbers only: give samples that show it, or keep the argument above 0",

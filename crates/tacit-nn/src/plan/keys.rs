@@ -234,16 +234,36 @@ fn width(worst: f64, f: u32, options: &PlanOptions) -> u32 {
 /// The key bits of every layer, and warnings.
 pub(super) type Chosen = (Vec<Keys>, Vec<String>);
 
-/// The key bits of every layer; all bits for those that take no sign, and over fields.
+/// The key bits of every layer; all bits for those that take no sign, and over fields. What has other fraction bits than
+/// most values, which are `f`, has those of its worst case.
 pub(super) fn choose(
     graph: &Graph,
     options: &PlanOptions,
     bounds: &[Bound],
     f: u32,
+    fraction: impl Fn(ValueId) -> u32,
 ) -> Result<Chosen, PlanError> {
     if options.modulus.is_prime() {
         return Ok((vec![Keys::ALL; graph.nodes.len()], vec![]));
     }
+    let (mut keys, warnings) = of_most(graph, options, bounds, f)?;
+    for (node, keys) in graph.nodes.iter().zip(&mut keys) {
+        let id = node.inputs[0];
+        let own = Some(fraction(id)).filter(|&own| own != f);
+        if let (Some(own), Some(worst)) = (own, compared(node, bounds[id])) {
+            *keys = whole(worst, own, options);
+        }
+    }
+    Ok((keys, warnings))
+}
+
+/// The key bits of layers of values with `f` fraction bits.
+fn of_most(
+    graph: &Graph,
+    options: &PlanOptions,
+    bounds: &[Bound],
+    f: u32,
+) -> Result<Chosen, PlanError> {
     match (options.key_bits, options.samples) {
         (KeyBitsChoice::Full, _) => Ok(full(graph, bounds, f, options)),
         (KeyBitsChoice::Fixed { integer, fraction }, _) => {

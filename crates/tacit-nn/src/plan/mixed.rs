@@ -30,7 +30,7 @@ const RING_BITS: u32 = RING.bits();
 const FEWEST_BITS: u32 = 8;
 /// Fraction bits that functions have tables for.
 const FRACTIONS: RangeInclusive<i32> = 4..=24;
-/// How many more bits than others the arguments of inverse roots have: a mean of squares has twice the
+/// How many more bits than others the arguments of roots and inverse roots have: a mean of squares has twice the
 /// fraction bits of what it is of.
 const ROOT_BITS: i32 = 8;
 /// A Clip's bound that is so many times farther than values are planned to be is left out.
@@ -210,8 +210,8 @@ fn fractions(graph: &Graph, classes: &[ValueId], reaches: &[f64], precision: u32
     let of = |reach: &f64| precision as i32 - 2 - integer_bits(*reach);
     let mut of_class: Vec<i32> = largest.iter().map(of).collect();
     let root = |node: &&Node| {
-        let function = Function::InverseSqrt;
-        matches!(&node.op, Op::Function { function: of, .. } if *of == function)
+        let roots = [Function::InverseSqrt, Function::SquareRoot];
+        matches!(&node.op, Op::Function { function, .. } if roots.contains(function))
     };
     let mut roots: Vec<ValueId> = (graph.nodes.iter().filter(root))
         .map(|node| classes[node.inputs[0]])

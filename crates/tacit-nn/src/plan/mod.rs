@@ -191,7 +191,7 @@ fn at(choice: &Choice, opened: &Opened, f: Option<u32>) -> Result<Made, PlanErro
     let chosen = choice.fraction_bits(&limits, f, narrow)?;
     let (made, bounds) = (&chosen.made, &chosen.bounds[..]);
     let (f, scales) = (made.f, &made.scales);
-    let (mut keys, key_warnings) = keys::choose(graph, options, bounds, f)?;
+    let (mut keys, key_warnings) = keys::choose(graph, options, bounds, f, |id| made.fraction(id))?;
     keys::tell_widths(&mut keys, graph, options, bounds, |id| made.fraction(id));
     let layers = layers(graph, bounds, scales, &keys, |id| made.fraction(id));
     let opening = opened.opening(graph, bounds, f, options);

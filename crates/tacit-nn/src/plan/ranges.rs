@@ -236,6 +236,7 @@ fn image(function: Function, x: Interval) -> Interval {
             function.of(x.1.max(0.0)).min(FAR),
             FAR.min(1.0 / x.0.max(0.0)),
         ),
+        Function::SquareRoot => (function.of(x.0.max(0.0)), function.of(x.1.max(0.0))),
         // No number that a format holds has a logarithm further down.
         Function::Log => {
             let ends = [x.0, x.1].map(|x| function.of(x.max(LEAST)));

@@ -39,7 +39,7 @@ pub(super) fn rounded_runs(
         graph,
         rounding,
         means: rounded_means(graph, rounding),
-        inverted: inverted(graph),
+        lowest: lowest(graph, rounding),
         lens: graph.lens(),
     };
     let runs = manners
@@ -53,14 +53,15 @@ struct Rounded<'a> {
     graph: &'a Graph,
     rounding: &'a Rounding,
     means: Vec<Vec<f64>>,
-    inverted: Vec<bool>,
+    /// What no value of which a root or an inverse is taken is below.
+    lowest: Vec<Option<f32>>,
     /// The elements that every value of an item has.
     lens: Vec<usize>,
 }
 
 impl Rounded<'_> {
     fn run(&self, x: &[f32], first: usize, manner: Manner) -> Result<Run, ShapeError> {
-        let mut seen = vec![NONE; self.inverted.len()];
+        let mut seen = vec![NONE; self.lowest.len()];
         let changed = |layer, op: &Op| rounded_op(op, layer, self.rounding);
         let rounded = |id, item, values: &mut [f32]| {
             self.round(id, values, (first + item) * self.lens[id], manner);
@@ -85,14 +86,30 @@ impl Rounded<'_> {
             }
         }
         self.rounding.round(id, values, first, manner);
-        if self.inverted[id] {
-            let least = (-f64::from(self.rounding.fractions[id])).exp2() as f32;
-            values.iter_mut().for_each(|v| *v = v.max(least));
+        if let Some(lowest) = self.lowest[id] {
+            values.iter_mut().for_each(|v| *v = v.max(lowest));
         }
     }
 }
 
-/// The values of which a function takes the inverse: of less than their last place it is bounded.
+/// What rounding leaves at least of the values of which a function takes the inverse, one last place, and of those
+/// of which it takes the root, 0.
+fn lowest(graph: &Graph, rounding: &Rounding) -> Vec<Option<f32>> {
+    let place = |id: ValueId| (-f64::from(rounding.fractions[id])).exp2() as f32;
+    let inverted = inverted(graph);
+    let mut lowest: Vec<_> = (0..inverted.len())
+        .map(|id| inverted[id].then(|| place(id)))
+        .collect();
+    for node in &graph.nodes {
+        let function = Function::SquareRoot;
+        if matches!(node.op, Op::Function { function: of, .. } if of == function) {
+            lowest[node.inputs[0]].get_or_insert(0.0);
+        }
+    }
+    lowest
+}
+
+/// The values of which a function takes the inverse, which there is none of where they are not above 0.
 pub(super) fn inverted(graph: &Graph) -> Vec<bool> {
     let mut inverted = vec![false; graph.nodes.len() + 1];
     for node in &graph.nodes {
@@ -105,41 +122,6 @@ pub(super) fn inverted(graph: &Graph) -> Vec<bool> {
         }
     }
     inverted
-}
-
-/// The inverted values that are not also right at 0, as a value is whose inverse root makes nothing but its
-/// root.
-pub(super) fn poles(graph: &Graph) -> Vec<bool> {
-    let inverse_of = |id: ValueId| {
-        let node = &graph.nodes[id.checked_sub(1)?];
-        let is_root = matches!(
-            node.op,
-            Op::Function {
-                function: Function::InverseSqrt,
-                ..
-            }
-        );
-        is_root.then(|| node.inputs[0])
-    };
-    let mut poles = inverted(graph);
-    let roots: Vec<ValueId> = (1..poles.len()).filter_map(inverse_of).collect();
-    roots.into_iter().for_each(|x| poles[x] = false);
-    for node in &graph.nodes {
-        let function = match node.op {
-            Op::Function { function, .. } => Some(function),
-            _ => None,
-        };
-        if matches!(function, Some(Function::Reciprocal | Function::Log)) {
-            poles[node.inputs[0]] = true;
-        }
-        for x in node.inputs.iter().filter_map(|&id| inverse_of(id)) {
-            poles[x] |= !(matches!(node.op, Op::Mul) && node.inputs.contains(&x));
-        }
-    }
-    if let Some(x) = inverse_of(graph.output) {
-        poles[x] = true;
-    }
-    poles
 }
 
 /// What each element of a mean is off by, for its public factor is rounded; nothing of other layers.
@@ -196,27 +178,48 @@ mod tests {
     use super::super::rounding::Step;
     use super::*;
 
-    /// A root alone is right at 0; its inverse is not, nor are others.
+    /// Values and weights of so many fraction bits.
+    fn with_bits(bits: u32) -> Rounding {
+        Rounding {
+            fractions: vec![bits; 4],
+            weights: vec![bits; 3],
+            steps: vec![Step::Truncated(2); 4],
+            field: None,
+            exact: false,
+            ranks: None,
+        }
+    }
+
+    /// Of 0 there is a root, and no inverse.
     #[test]
-    fn a_root_has_no_pole() {
-        let function = |function, of| {
+    fn a_root_is_not_inverted() {
+        let of = |function| {
             let domain = (f32::NEG_INFINITY, f32::INFINITY);
-            node(Op::Function { function, domain }, &[of], &[1])
+            let node = node(Op::Function { function, domain }, &[0], &[1]);
+            inverted(&graph(&[1], vec![node]))[0]
         };
-        let inverse = function(Function::InverseSqrt, 0);
-        let root = node(Op::Mul, &[0, 1], &[1]);
-        let of = |nodes: &[&Node]| {
-            let nodes = nodes.iter().map(|&node| node.clone()).collect();
-            poles(&graph(&[1], nodes))
+        assert!(!of(Function::SquareRoot));
+        assert!(of(Function::InverseSqrt) && of(Function::Reciprocal) && of(Function::Log));
+    }
+
+    /// Rounding leaves no number below 0 of which there is a root, and a last place of what is inverted as well.
+    #[test]
+    fn roots_and_inverses_have_a_lowest_number() {
+        let of = |function| {
+            let domain = (f32::NEG_INFINITY, f32::INFINITY);
+            node(Op::Function { function, domain }, &[1], &[1])
         };
-        assert_eq!(of(&[&inverse, &root]), [false; 3]);
-        assert_eq!(of(&[&inverse]), [true, false]);
-        let twice = node(Op::Mul, &[1, 1], &[1]);
-        assert!(of(&[&inverse, &root, &twice])[0]);
-        let reciprocal = function(Function::Reciprocal, 2);
-        let poles = of(&[&inverse, &root, &reciprocal]);
-        assert_eq!(poles, [false, false, true, false]);
-        assert!(of(&[&function(Function::Log, 0)])[0]);
+        let made = node(Op::Relu, &[0], &[1]);
+        let rounding = with_bits(4);
+        let lowest = |functions: &[Function]| {
+            let functions = functions.iter().map(|&function| of(function));
+            let nodes = std::iter::once(made.clone()).chain(functions).collect();
+            lowest(&graph(&[1], nodes), &rounding)[1]
+        };
+        assert_eq!(lowest(&[Function::SquareRoot]), Some(0.0));
+        let both = [Function::SquareRoot, Function::InverseSqrt];
+        assert_eq!(lowest(&both), Some(1.0 / 16.0));
+        assert_eq!(lowest(&[Function::Tanh]), None);
     }
 
     /// A third in 4 bits is 5/16, so a mean of three is 15/16 of what it should be; of four it is exact.
@@ -227,14 +230,7 @@ mod tests {
             node(Op::AveragePool(pool), &[0], &[1])
         };
         let graph = graph(&[3], vec![mean(3), mean(4)]);
-        let rounding = Rounding {
-            fractions: vec![4; 3],
-            weights: vec![4; 2],
-            steps: vec![Step::Truncated(2); 3],
-            field: None,
-            exact: false,
-            ranks: None,
-        };
+        let rounding = with_bits(4);
         assert_eq!(
             rounded_means(&graph, &rounding),
             [vec![15.0 / 16.0], vec![1.0]]

@@ -11,8 +11,8 @@ use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
 use crate::reference::parts;
 
-/// About the largest error of functions by tables, in units of the last place; of reciprocals and
-/// inverse roots as many for every unit of the result, too, whose fraction has so many bits at least inside.
+/// About the largest error of functions by tables, in units of the last place; of reciprocals,
+/// roots and inverse roots as many for every unit of the result, too, whose fraction has so many bits at least inside.
 const TABLES: f64 = 4.0;
 const INSIDE: u32 = 12;
 /// What such an error counts for the last truncation.
@@ -272,7 +272,9 @@ fn errors(
     if options.precision.is_some() {
         let units = (TABLES - LAST) / 2.0;
         let share = match function {
-            PlannedFunction::Reciprocal { .. } | PlannedFunction::InverseSqrt { .. } => {
+            PlannedFunction::Reciprocal { .. }
+            | PlannedFunction::InverseSqrt { .. }
+            | PlannedFunction::SquareRoot { .. } => {
                 units * (-f64::from(INSIDE.saturating_sub(f))).exp2()
             }
             _ => 0.0,

@@ -141,9 +141,9 @@ impl Limits {
                 Op::Clip { .. } => {
                     let x = bounds[node.inputs[0]];
                     // A difference of two such numbers is held.
-                    let room = f64::from(self.room() - 1 - f as i32).exp2();
+                    let room = f64::from(self.room() - 1 - to as i32).exp2();
                     let clip = clip::bounds(&node.op, x.worst_within, 0.98 * room);
-                    self.fits(&name, x.planned + clip.far(), f, 0)?;
+                    self.fits(&name, x.planned + clip.far(), to, 0)?;
                     Ok(Scale {
                         clip,
                         ..Scale::default()

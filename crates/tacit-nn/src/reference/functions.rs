@@ -15,7 +15,7 @@ pub(super) fn of_each(function: Function, values: &mut [f32]) {
         Function::Sigmoid => all(values, |x| 1.0 / (1.0 + exp(-x))),
         Function::Tanh => all(values, tanh),
         Function::Erf => all(values, erf),
-        Function::Reciprocal | Function::InverseSqrt | Function::Log => {
+        Function::Reciprocal | Function::InverseSqrt | Function::SquareRoot | Function::Log => {
             all(values, move |x| function.of(x))
         }
     }

@@ -254,3 +254,42 @@ fn few_samples_of_real_models_keep_all_bits() {
         );
     }
 }
+
+/// What is clipped before its logarithm has twice the fraction bits of other values: the bits asked for are those of
+/// others, and would tell signs of powers below 2^-16 alone.
+#[test]
+fn values_with_a_scale_of_their_own_have_the_bits_of_their_worst_case() {
+    let nodes = vec![
+        node("Mul", &["x", "x"], "p", vec![]),
+        node("Clip", &["p", "low"], "c", vec![]),
+        node("Log", &["c"], "l", vec![]),
+        node("Relu", &["l"], "y", vec![]),
+    ];
+    let graph = imported(&model(&[4], nodes, vec![tensor("low", &[], &[1e-6])])).expect("it fits");
+    let asked = KeyBitsChoice::Fixed {
+        integer: 4,
+        fraction: 4,
+    };
+    for choice in [asked, KeyBitsChoice::Full] {
+        let options = PlanOptions {
+            input_range: Some(4.0),
+            ..wide(choice)
+        };
+        let plan = made(&graph, &options);
+        let clip = &plan.layers[1];
+        assert_eq!(clip.own_fraction, Some(36));
+        // 16 and a millionth, with a sign; beside so many the ring has no room for a comparison that looks at fewer.
+        assert_eq!(
+            clip.keys,
+            Keys {
+                width: 36 + 5 + 1,
+                ..ALL
+            }
+        );
+        let others = plan.layers[3].keys;
+        assert_eq!(
+            others.dropped == 14,
+            matches!(choice, KeyBitsChoice::Fixed { .. })
+        );
+    }
+}

@@ -381,7 +381,7 @@ fn functions_with_scales_that_they_cannot_have_are_refused() {
         assert!(matches!(plan.layers[2].op, LayerOp::Function(_)));
         Plan::from_bytes(&plan.to_bytes()).map_err(|error| error.to_string())
     };
-    assert!(with("Reciprocal", 1).is_ok() && with("Sqrt", 1).is_ok());
+    assert!(with("Reciprocal", 1).is_ok());
     for (function, more) in [
         ("Reciprocal", 0),
         ("Reciprocal", -1),
@@ -389,6 +389,7 @@ fn functions_with_scales_that_they_cannot_have_are_refused() {
         ("Sigmoid", 1),
         ("Exp", 1),
         ("Tanh", 8),
+        ("Sqrt", 1),
     ] {
         let error = with(function, more).expect_err("it lies");
         assert!(
