@@ -117,12 +117,12 @@ def test_the_square_of_a_root_of_any_number_keeps_the_root(tmp_path):
     samples = np.float32([[1, 2, 3], [0.5, 0, 1]])
     model = tacit.compile(path, samples=samples)
     assert [layer for layer in model.plan["layers"] if layer["op"] == "SquareRoot"]
-    with pytest.raises(tacit.TacitError, match="positive numbers only"):
+    with pytest.raises(tacit.TacitError, match="numbers from 0 on only"):
         tacit.compile(path, samples=samples - 1)
 
 
 def test_a_quotient_by_a_root_takes_its_inverse(tmp_path):
-    """Between both a root is shared by what reads it, and nothing makes one that nothing reads."""
+    """Both quotients have one inverse, and no root is made that nothing reads."""
     net = Net([4])
     root = net("Sqrt", net("Add", net("Mul", "x", "x"), np.float32(0.5)))
     quotients = [net("Div", "x", root), net("Div", np.float32(3), root)]
@@ -134,3 +134,37 @@ def test_a_quotient_by_a_root_takes_its_inverse(tmp_path):
     assert kinds.count("InverseSqrt") == 1 and "SquareRoot" not in kinds
     right = onnxruntime.InferenceSession(str(path)).run(None, {"x": x})[0]
     assert np.abs(tacit.local("clear").predict(model, x).output - right).max() < 1e-4
+
+
+def test_a_number_by_its_own_root_is_the_root(tmp_path):
+    """A number times its inverse root had the bounds of a product of any two."""
+    net = Net([4])
+    number = net("Add", net("Mul", "x", "x"), np.float32(1e-3))
+    net.save(tmp_path / "m.onnx", net("Div", number, net("Sqrt", number)))
+    x = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+    model = tacit.compile(tmp_path / "m.onnx", samples=x[:20])
+    kinds = [layer["op"] for layer in model.plan["layers"]]
+    assert "SquareRoot" in kinds and "InverseSqrt" not in kinds
+
+
+@pytest.mark.parametrize("kind", ["Log", "Sqrt"])
+@pytest.mark.parametrize("bits", [None, 24])
+def test_samples_without_quiet_numbers_leave_room_for_them(tmp_path, kind, bits):
+    """The function had no room below half of the least power that samples have."""
+    net = Net([6])
+    weights = np.random.default_rng(0).normal(size=(6, 6))
+    product = net("MatMul", "x", weights.astype(np.float32))
+    power = net("Add", net("Mul", product, product), np.float32(7e-6))
+    net.save(tmp_path / "m.onnx", net(kind, power))
+
+    def numbers(seed, least):
+        rng = np.random.default_rng(seed)
+        sizes = np.exp(rng.uniform(np.log(least), np.log(17), (40, 6)))
+        signed = sizes * rng.choice([-1, 1], (40, 6))
+        return (signed @ np.linalg.inv(weights)).astype(np.float32)
+
+    x = numbers(2, 0.05)
+    right = onnxruntime.InferenceSession(str(tmp_path / "m.onnx")).run(None, {"x": x})[0]
+    model = tacit.compile(tmp_path / "m.onnx", samples=numbers(1, 1.0), fraction_bits=bits)
+    found = tacit.local("clear").predict(model, x).output
+    assert np.abs(found - right).max() / right.std() < 1e-3

@@ -10,7 +10,7 @@ use super::proto::NodeProto;
 use super::quotient::Quotient;
 use super::steps::Step;
 use super::which;
-use crate::graph::{Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
+use crate::graph::{Function, Input, InputKind, Node, Op, Texts, ValueId, Weights, len};
 use crate::plan::MAX_LAYERS;
 
 /// The most elements of all values of one item together.
@@ -226,6 +226,11 @@ impl Builder {
                 Some(index) => self.add(name, Op::Rearrange { index, fill: 0.0 }, vec![of], shape),
             };
         }
+        if let Some((x, op)) = self.root_by_inverse(&op, &inputs) {
+            let root = self.add(name, op, vec![x], shape)?;
+            self.roots.insert(root, x);
+            return Ok(root);
+        }
         let key = (op.kind(), inputs);
         let alike = self.readers.get(&key).into_iter().flatten();
         for &id in alike.rev().take(MOST_ALIKE) {
@@ -250,6 +255,28 @@ impl Builder {
         let of = *self.roots.get(&root)?;
         let moved = (root != x).then_some(places);
         (which::ends(self, of).0 >= 0.0).then_some((of, moved))
+    }
+
+    /// A number by its own inverse root, which is its root.
+    fn root_by_inverse(&self, op: &Op, inputs: &[ValueId]) -> Option<(ValueId, Op)> {
+        let &[a, b] = inputs else { return None };
+        if *op != Op::Mul {
+            return None;
+        }
+        let inverse_of = |id: ValueId| {
+            let node = &self.nodes[id.checked_sub(1)?];
+            let domain = match node.op {
+                Op::Function {
+                    function: Function::InverseSqrt,
+                    domain,
+                } => domain,
+                _ => return None,
+            };
+            let function = Function::SquareRoot;
+            Some((node.inputs[0], Op::Function { function, domain }))
+        };
+        let is_own = |(x, y): (ValueId, ValueId)| inverse_of(y).filter(|&(of, _)| of == x);
+        [(a, b), (b, a)].into_iter().find_map(is_own)
     }
 
     /// Adds a node beside any that does the same, and no later one is taken for it.

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use candidate::{Candidate, reached};
-use pick::{Best, ENOUGH, OF_ALL, OF_SAMPLES};
+use pick::{Best, ENOUGH, ENOUGH_SURE, OF_ALL, OF_SAMPLES};
 
 use super::bounds::Inputs;
 use super::doubts::{doubts, labels, led_beyond, rounding};
@@ -28,7 +28,8 @@ use crate::graph::{Graph, Op, ValueId};
 
 /// The fraction bits that are taken over 64 or 61 bits where nothing speaks for others.
 const USUAL: u32 = 18;
-/// The most, of which products and functions over 64 bits leave little room: tried where fewer are not enough.
+/// The most, of which products and functions over 64 bits leave little room: where with fewer the error is worse than any
+/// doubt, and these halve it.
 const MOST: u32 = 28;
 /// The error of a trial that is little, of the outputs' spread: where there is room to spare, and
 /// where fewer bits mean fewer bytes.
@@ -131,11 +132,15 @@ impl<'a> Choice<'a> {
         let fractions = asked.map_or_else(|| preferred(wide, limits.order, finest), |f| vec![f]);
         let little = if wide { LITTLE } else { ENOUGH };
         let made = |bounds: &Rc<[Bound]>, f: u32| self.at_fraction(limits, bounds, f);
+        let best = self.best(self.fitting(&fractions, made)?, OF_ALL, little, wide)?;
+        let multiplies_first = limits.order == Order::MultiplyThenTruncate;
+        let finer = wide && multiplies_first && asked.is_none() && best.error > ENOUGH_SURE;
+        let finer = finer.then(|| self.finer(&best, little, made)).transpose()?;
         let Best {
             candidate: best,
             error,
             of,
-        } = self.best(self.fitting(&fractions, made)?, OF_ALL, little, wide)?;
+        } = finer.flatten().unwrap_or(best);
         let f = best.made.f;
         let fewest = asked.unwrap_or(f.saturating_sub(GIVEN_UP).max(2).min(f));
         if asked.is_some() || narrow(&best.bounds, &best.made) {
@@ -153,6 +158,20 @@ impl<'a> Choice<'a> {
             }
         }
         self.chosen(best, fewest, made)
+    }
+
+    /// The most fraction bits, if they halve the error.
+    fn finer(
+        &self,
+        best: &Best<AtFraction>,
+        little: f64,
+        made: impl Fn(&Rc<[Bound]>, u32) -> Result<Candidate<AtFraction>, PlanError>,
+    ) -> Result<Option<Best<AtFraction>>, PlanError> {
+        let Ok(fitting) = self.fitting(&[MOST], made) else {
+            return Ok(None);
+        };
+        let finer = self.best(fitting, OF_ALL, little, true)?;
+        Ok(Some(finer).filter(|finer| 2.0 * finer.error <= best.error))
     }
 
     /// The widths where every tensor has its own.
@@ -351,8 +370,7 @@ fn preferred(wide: bool, order: Order, finest: bool) -> Vec<u32> {
             if finest {
                 usual.reverse();
             }
-            let fewer = (8..USUAL).rev();
-            usual.into_iter().chain([MOST]).chain(fewer).collect()
+            usual.into_iter().chain((8..USUAL).rev()).collect()
         }
         (true, Order::TruncateThenMultiply) => (16..=32).rev().collect(),
         (false, Order::MultiplyThenTruncate) => (5..=16).rev().collect(),

@@ -3,8 +3,7 @@
 //! An element times the inverse root of a mean of squares to which its own belongs, as normalisations
 //! have it, is at most the root of how many there are. A number from 0 on times the reciprocal of a
 //! sum to which it belongs, as softmax has it, is at most 1, and a sum of products with such numbers is a
-//! mean, no farther from 0 than what it is of. A number times its own inverse root is its
-//! root. A number less the mean of `n` to which it belongs is no farther from 0 than `1 - 1/n` of what two of
+//! mean, no farther from 0 than what it is of. A number less the mean of `n` to which it belongs is no farther from 0 than `1 - 1/n` of what two of
 //! them are from each other, and the mean of the squares of such differences is at most a quarter of that
 //! distance's square (Popoviciu). A number less its positive part is its negative part, and less a share of
 //! it, it is no farther from 0. What is chosen is one of what is chosen from (`chosen.rs`). Interval arithmetic

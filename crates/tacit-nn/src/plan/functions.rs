@@ -105,6 +105,16 @@ const MOST: i32 = 64;
 /// worst case is out of reach: as many as fit, of these.
 const WIDENED: [i32; 4] = [12, 8, 4, 0];
 
+/// How many powers of two down and up, the most that both have first: where one has no room for so many the other may.
+fn both_ways() -> impl Iterator<Item = [i32; 2]> {
+    let with = |(i, &least): (usize, &i32)| {
+        let more = WIDENED[..i].iter();
+        let others = more.flat_map(move |&more| [[more, least], [least, more]]);
+        others.chain([[least; 2]])
+    };
+    WIDENED.iter().enumerate().flat_map(with)
+}
+
 /// The arguments of a function.
 #[derive(Clone, Copy)]
 pub(super) struct Arguments {
@@ -134,16 +144,16 @@ impl Arguments {
 
     /// The domains to provide for, the best first.
     fn domains(self, function: Function) -> impl Iterator<Item = Interval> {
-        let widened = move |by: i32| {
-            let (factor, (low, high)) = (f64::from(by).exp2(), self.within);
+        let widened = move |[down, up]: [i32; 2]| {
+            let ([down, up], (low, high)) = ([down, up].map(f64::from), self.within);
             let wide = match function {
                 // Of exponents, by as many powers of two in the result.
-                Function::Exp => (low, high + f64::from(by) * std::f64::consts::LN_2),
-                _ => (low / factor, high * factor),
+                Function::Exp => (low, high + up * std::f64::consts::LN_2),
+                _ => (low / down.exp2(), high * up.exp2()),
             };
             (wide.0.max(self.worst.0), wide.1.min(self.worst.1))
         };
-        let all = std::iter::once(self.worst).chain(WIDENED.map(widened));
+        let all = std::iter::once(self.worst).chain(both_ways().map(widened));
         // Twice an exponent may be beyond all numbers where twice the result is not.
         let of_results = move |by: i32| {
             let high = self.results.1.max(f64::MIN_POSITIVE).ln();
@@ -381,8 +391,12 @@ fn exponents(function: Function, x: Interval, f: u32) -> Result<(i32, i32), Stri
     let least = -(f as i32);
     let root = matches!(function, Function::InverseSqrt | Function::SquareRoot);
     if x.0 < 0.0 || (x.0 == 0.0 && !root) {
+        let positive = match function {
+            Function::SquareRoot => "numbers from 0 on",
+            _ => "positive numbers",
+        };
         return Err(format!(
-            "its arguments are planned from {} to {}, but {} is computed of positive numbers only: give samples that show it, or keep the argument above 0",
+            "its arguments are planned from {} to {}, but {} is computed of {positive} only: give samples that show it, or keep the argument above 0",
             Told(x.0),
             Told(x.1),
             function.name()

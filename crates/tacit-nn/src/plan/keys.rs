@@ -246,29 +246,29 @@ pub(super) fn choose(
     if options.modulus.is_prime() {
         return Ok((vec![Keys::ALL; graph.nodes.len()], vec![]));
     }
-    let (mut keys, warnings) = of_most(graph, options, bounds, f)?;
+    let own = |node: &Node| Some(fraction(node.inputs[0])).filter(|&own| own != f);
+    let (mut keys, warnings) = of_most(graph, options, bounds, f, &|node| own(node).is_none())?;
     for (node, keys) in graph.nodes.iter().zip(&mut keys) {
-        let id = node.inputs[0];
-        let own = Some(fraction(id)).filter(|&own| own != f);
-        if let (Some(own), Some(worst)) = (own, compared(node, bounds[id])) {
+        if let (Some(own), Some(worst)) = (own(node), compared(node, bounds[node.inputs[0]])) {
             *keys = whole(worst, own, options);
         }
     }
     Ok((keys, warnings))
 }
 
-/// The key bits of layers of values with `f` fraction bits.
+/// The key bits of layers of values with `f` fraction bits, and of others any.
 fn of_most(
     graph: &Graph,
     options: &PlanOptions,
     bounds: &[Bound],
     f: u32,
+    has_most: &dyn Fn(&Node) -> bool,
 ) -> Result<Chosen, PlanError> {
     match (options.key_bits, options.samples) {
         (KeyBitsChoice::Full, _) => Ok(full(graph, bounds, f, options)),
         (KeyBitsChoice::Fixed { integer, fraction }, _) => {
             let keys = Keys::fixed(integer, fraction, f, options.signs, options.modulus)?;
-            Ok(fixed(graph, bounds, f, keys))
+            Ok(fixed(graph, bounds, f, keys, has_most))
         }
         (KeyBitsChoice::Auto { loss }, Some(samples)) => {
             let search = key_search::Search {
@@ -319,8 +319,14 @@ pub(super) fn of_places(output: Bound, f: u32, options: &PlanOptions) -> Keys {
     }
 }
 
-fn fixed(graph: &Graph, bounds: &[Bound], f: u32, keys: Keys) -> Chosen {
-    let of = |node: &Node| match takes_signs(node) {
+fn fixed(
+    graph: &Graph,
+    bounds: &[Bound],
+    f: u32,
+    keys: Keys,
+    has_most: &dyn Fn(&Node) -> bool,
+) -> Chosen {
+    let of = |node: &Node| match takes_signs(node) && has_most(node) {
         true => keys,
         false => Keys::ALL,
     };

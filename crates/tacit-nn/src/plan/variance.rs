@@ -14,8 +14,15 @@ use std::collections::HashMap;
 use super::first_holders;
 use super::ranges::{self, Bound};
 use super::scales::{MOST_WEIGHT_BITS, integer_bits};
-use crate::graph::{Function, Graph, Op, len};
+use crate::graph::{Function, Graph, Node, Op, len};
 
+/// The functions whose arguments may be powers.
+const OF_POWERS: [Function; 4] = [
+    Function::InverseSqrt,
+    Function::SquareRoot,
+    Function::Reciprocal,
+    Function::Log,
+];
 /// The fewest bits of the factor of a mean, or of a scale, beyond those that divide by the number of elements;
 /// over 31 and 32 bits, where a variance needs the bits more, all that there are.
 const FACTOR_BITS: u32 = 12;
@@ -38,14 +45,12 @@ pub(super) fn own_fractions(
     let mut own = vec![None; graph.nodes.len()];
     let (uses, holders) = (uses(graph), first_holders(graph));
     for node in &graph.nodes {
-        let Op::Function {
-            function:
-                Function::InverseSqrt | Function::SquareRoot | Function::Reciprocal | Function::Log,
-            domain,
-        } = node.op
-        else {
+        let Op::Function { function, domain } = node.op else {
             continue;
         };
+        if !OF_POWERS.contains(&function) || own[node.inputs[0].saturating_sub(1)].is_some() {
+            continue;
+        }
         let Some(chain) = chain(graph, &uses, node.inputs[0], room) else {
             continue;
         };
@@ -67,7 +72,9 @@ pub(super) fn own_fractions(
                 None => left,
             }
         });
-        let fraction = most.fold(2 * f, u32::min);
+        // A function takes arguments with a bit less than there is room for, and the next power of two.
+        let reach = integer_bits(bounds[node.inputs[0]].planned).max(0) as u32 + 2;
+        let fraction = most.fold((2 * f).min(room.saturating_sub(reach)), u32::min);
         if fraction > f {
             chain.into_iter().for_each(|i| own[i] = Some(fraction));
         }
@@ -75,12 +82,19 @@ pub(super) fn own_fractions(
     own
 }
 
-/// How many nodes read each value; the output of the model counts as one.
+/// How many nodes read each value but those whose arguments have a scale of their own; the output of the model counts as
+/// one.
 fn uses(graph: &Graph) -> Vec<usize> {
     let mut uses = vec![0; graph.nodes.len() + 1];
     uses[graph.output] = 1;
-    let inputs = graph.nodes.iter().flat_map(|node| &node.inputs);
-    inputs.for_each(|&id| uses[id] += 1);
+    let scaled = |node: &&Node| match node.op {
+        Op::Function { function, .. } => OF_POWERS.contains(&function),
+        _ => false,
+    };
+    let others = graph.nodes.iter().filter(|node| !scaled(node));
+    others
+        .flat_map(|node| &node.inputs)
+        .for_each(|&id| uses[id] += 1);
     uses
 }
 
@@ -88,27 +102,29 @@ fn uses(graph: &Graph) -> Vec<usize> {
 /// with weights only where there is room for both.
 fn chain(graph: &Graph, uses: &[usize], id: usize, room: u32) -> Option<Vec<usize>> {
     let mut chain: Vec<usize> = Vec::new();
-    let (mut read, mut left) = (HashMap::new(), vec![id]);
+    let (mut read, mut left) = (HashMap::from([(id, 0)]), vec![id]);
     while let Some(id) = left.pop() {
-        let times: &mut usize = read.entry(id).or_default();
-        *times += 1;
-        if *times > 1 {
-            continue;
-        }
         let layer = id.checked_sub(1).filter(|_| chain.len() < LONGEST)?;
         let node = &graph.nodes[layer];
         chain.push(layer);
-        match node.op {
-            Op::Mul => {}
+        let of: &[usize] = match node.op {
+            Op::Mul => &[],
             Op::Affine(_)
             | Op::AveragePool(_)
             | Op::SumPool(_)
             | Op::Rearrange { .. }
             | Op::Relu
-            | Op::Clip { .. } => left.push(node.inputs[0]),
-            Op::Linear(_) | Op::Conv(_) if room > LITTLE_ROOM => left.push(node.inputs[0]),
-            Op::Add | Op::Sub => left.extend(&node.inputs),
+            | Op::Clip { .. } => &node.inputs[..1],
+            Op::Linear(_) | Op::Conv(_) if room > LITTLE_ROOM => &node.inputs[..1],
+            Op::Add => &node.inputs,
             _ => return None,
+        };
+        for &id in of {
+            let times = read.entry(id).or_insert(0);
+            *times += 1;
+            if *times == 1 {
+                left.push(id);
+            }
         }
     }
     read.iter()
@@ -168,7 +184,6 @@ fn beside_factor([left, factor]: [u32; 2], room: u32, smallest: f64, f: u32) -> 
 mod tests {
     use super::super::graphs::{graph, node};
     use super::*;
-    use crate::graph::Node;
 
     /// The smallest argument and the factor have 12 bits each, a factor has more before a fraction has, and an
     /// epsilon more than what is larger.

@@ -286,6 +286,7 @@ fn values_with_a_scale_of_their_own_have_the_bits_of_their_worst_case() {
                 ..ALL
             }
         );
+        assert_eq!(plan.key_warnings, [""; 0]);
         let others = plan.layers[3].keys;
         assert_eq!(
             others.dropped == 14,

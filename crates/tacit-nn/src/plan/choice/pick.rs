@@ -10,7 +10,7 @@ use super::candidate::{Candidate, are_as_few};
 pub(super) const ENOUGH: f64 = 1.0 / 64.0;
 /// The error that is better borne than any doubt, and that which is better borne than more of them: inputs that were
 /// not tried may err a little more, and a hundredth is warned of.
-const ENOUGH_SURE: f64 = 1.0 / 256.0;
+pub(super) const ENOUGH_SURE: f64 = 1.0 / 256.0;
 const ENOUGH_DOUBTFUL: f64 = 1.0 / 512.0;
 /// The error of a trial that tells candidates apart by chance: rounding alone answers some of its inputs.
 const HOPELESS: f64 = 0.25;
