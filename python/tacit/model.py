@@ -287,7 +287,7 @@ def compile(
         `multiply-then-truncate` or `truncate-then-multiply`.
     functions
         How near exponentials, sigmoids, roots and the like are: `accurate`, to a few units of the
-        last place, or `fast`, to about 2^-10 (of reciprocals and inverse roots: relatively), by
+        last place, or `fast`, to about 2^-10 (of reciprocals and all roots: relatively), by
         fewer products. SiRnn, which has tables for them, is accurate in either case.
     public_model
         Whether every party may know the weights.

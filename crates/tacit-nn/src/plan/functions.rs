@@ -64,7 +64,7 @@ pub enum Functions {
     /// Functions within a few units of the last place.
     #[default]
     Accurate,
-    /// Functions within about `2^-10` by fewer products; reciprocals and inverse roots within that of their value.
+    /// Functions within about `2^-10` by fewer products; reciprocals, roots and inverse roots within that of their value.
     Fast,
 }
 

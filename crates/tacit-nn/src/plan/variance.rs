@@ -7,7 +7,8 @@
 //!
 //! A factor on the way, as the one by which a mean divides, takes of that room: rounded to 12 bits it makes every
 //! inverse root wrong by a relative `2^-14`, the smallest and the largest alike. The smallest argument has 12 bits
-//! first, and the factor; then the factor has as many as other weights.
+//! first, and the factor; then the factor has as many as other weights. A difference on the way may be far smaller than
+//! what it is of, and that error is not: what is made by one has the scale of other values.
 
 use std::collections::HashMap;
 
