@@ -80,3 +80,6 @@ def test_recurrent_weights_of_integers(tmp_path, direction):
     model = tacit.compile(path, samples=inputs["x"])
     found = tacit.local(protocol="clear").predict(model, inputs["x"]).output
     assert np.abs(found - right).max() <= 2e-3 * right.std()
+    told = [warning for warning in model.warnings if "DynamicQuantizeLSTM" in warning]
+    assert len(told) == 1
+    assert "8 bits" in told[0]

@@ -44,6 +44,8 @@ pub struct Graph {
     pub output: ValueId,
     /// The outputs, one or more.
     pub outputs: Vec<Output>,
+    /// What a user must hear of, whatever the plan: where another runtime computes otherwise what the file says.
+    pub remarks: Vec<String>,
 }
 
 impl Graph {

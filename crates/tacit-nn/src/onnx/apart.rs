@@ -113,6 +113,7 @@ mod tests {
             nodes: vec![node],
             output: 1,
             outputs: vec![Output::whole("y", &[])],
+            remarks: vec![],
         };
         reach(&graph, input.to_vec())
     }

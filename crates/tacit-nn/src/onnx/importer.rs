@@ -151,6 +151,7 @@ impl<'a> Importer<'a> {
             nodes: builder.nodes,
             output,
             outputs,
+            remarks: vec![],
         }))
     }
 

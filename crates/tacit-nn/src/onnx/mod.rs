@@ -65,6 +65,7 @@ mod quotient;
 mod rearrange;
 mod recurrent;
 mod reduce;
+mod remarks;
 mod resize;
 mod rotary;
 mod rounding;
@@ -353,6 +354,7 @@ fn read(
         ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
     let opsets = Opsets::new(&model.opset_import).map_err(unusable)?;
     let torch = model.producer_name == "pytorch";
+    let remarks = remarks::of(&model);
     let graph = inline::inlined(model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
     nested::name_captures(&mut graph)?;
@@ -376,7 +378,7 @@ fn read(
         dims,
         ..options.clone()
     };
-    Importer {
+    let imported = Importer {
         graph: &graph,
         opsets,
         reader: Reader {
@@ -387,5 +389,9 @@ fn read(
         types: Types::of(&graph),
         large: Large::default(),
     }
-    .run()
+    .run()?;
+    Ok(Graph {
+        remarks,
+        ..imported
+    })
 }

@@ -311,6 +311,7 @@ impl<'a> Numbered<'a> {
                     nodes: self.scratch.nodes[..id].to_vec(),
                     output: id,
                     outputs: vec![],
+                    remarks: vec![],
                 };
                 let numbers: Vec<f32> = (0..self.given).map(|id| id as f32).collect();
                 match reference::outputs(&graph, &numbers) {

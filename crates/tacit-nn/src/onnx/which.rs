@@ -197,6 +197,7 @@ pub(super) fn of_inputs(builder: &Builder, id: ValueId, reach: &HashMap<usize, f
         nodes: builder.nodes[..id].to_vec(),
         output: id,
         outputs: vec![],
+        remarks: vec![],
     };
     let ends = graph.inputs.iter().enumerate().flat_map(|(at, input)| {
         let end = match input.kind {

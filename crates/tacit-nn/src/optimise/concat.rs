@@ -157,6 +157,7 @@ mod tests {
             ],
             output: 8,
             outputs: vec![Output::whole("y", &[4])],
+            remarks: vec![],
         }
     }
 

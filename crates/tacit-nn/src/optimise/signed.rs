@@ -59,6 +59,7 @@ impl Graph {
             output: moved(self.output),
             inputs: self.inputs.clone(),
             outputs: self.outputs.clone(),
+            remarks: self.remarks.clone(),
         })
     }
 }

@@ -68,6 +68,7 @@ mod tests {
             ],
             output: 3,
             outputs: vec![Output::whole("y", &[2])],
+            remarks: vec![],
         }
     }
 

@@ -263,6 +263,7 @@ impl<'a> Choice<'a> {
         }
         let ranks = self.ranks.as_ref();
         warnings.extend(ranks.and_then(|ranks| ranks.doubt(self.graph, self.options.modulus)));
+        warnings.extend(self.graph.remarks.iter().cloned());
         Ok(Chosen {
             bounds: best.bounds,
             made: best.made,

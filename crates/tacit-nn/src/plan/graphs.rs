@@ -10,6 +10,7 @@ pub(crate) fn graph(input_shape: &[usize], nodes: Vec<Node>) -> Graph {
         output: nodes.len(),
         nodes,
         outputs: vec![Output::whole("y", &last)],
+        remarks: vec![],
     }
 }
 

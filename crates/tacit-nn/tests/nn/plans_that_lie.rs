@@ -51,6 +51,7 @@ fn with_tokens() -> Plan {
         }],
         output: 1,
         outputs: vec![Output::whole("y", &[2, 2])],
+        remarks: vec![],
     };
     plan(&graph, &PlanOptions::default()).expect("it fits")
 }

@@ -228,6 +228,7 @@ pub(crate) fn graph() -> Graph {
         nodes: vec![node],
         output: 1,
         outputs: vec![Output::whole("y", &[2])],
+        remarks: vec![],
     }
 }
 

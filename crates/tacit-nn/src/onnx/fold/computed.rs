@@ -59,6 +59,7 @@ pub(in crate::onnx) fn computed(call: &Call) -> Option<Vec<Value>> {
                 nodes: builder.nodes[..*id].to_vec(),
                 output: *id,
                 outputs: vec![Output::whole(&call.name, shape)],
+                remarks: vec![],
             };
             let values = outputs(&graph, numbers).ok()?;
             let loses = from.kind == DataType::Double && values.iter().any(|v| v.abs() >= EXACT);
