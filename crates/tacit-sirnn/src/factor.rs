@@ -100,6 +100,8 @@ pub(crate) struct Part {
     /// The parties whose summand is not 0.
     pub holders: [bool; 2],
     pub wrap: Option<Bits>,
+    /// Whether only what is sent counts: then nothing is arranged, and no elements are there.
+    counts: bool,
 }
 
 impl Part {
@@ -147,6 +149,7 @@ impl Part {
             lead,
             holders,
             wrap: None,
+            counts: engine.counts(),
         };
         let own = part.shifted(engine.id(), values.into_owned());
         Ok((Part { own, ..part }, msb))
@@ -186,6 +189,13 @@ impl Part {
         arrange: impl Fn(&[u64]) -> Vec<u64>,
         arrange_bits: impl Fn(&[u8]) -> Vec<u8>,
     ) -> Part {
+        if self.counts {
+            return Part {
+                own: Vec::new(),
+                wrap: self.wrap.as_ref().map(|_| Bits::default()),
+                ..*self
+            };
+        }
         let bits = |wrap: &Bits| Bits::msb_of(&vec::shl(&arrange_bits(&wrap.expand()), 7));
         Part {
             own: self.shifted(id, arrange(&self.summand(id))),

@@ -100,7 +100,8 @@ impl<'a> Side<'a> {
         let range = start * self.shape.left() / self.shape.rows.max(1);
         let range = range..range + shape.left();
         let (left, right) = (self.left, self.right);
-        let local = match self.crosses && right.holders[engine.id()] && !engine.counts() {
+        let local = match self.crosses && right.holders[engine.id()] {
+            _ if engine.counts() => Vec::new(),
             true => {
                 let own = left.without_offset(range.clone());
                 words::group_products(&own, self.numbers, shape.dims())
@@ -108,6 +109,8 @@ impl<'a> Side<'a> {
             false => vec![0; shape.out()],
         };
         let mut sum = Sum::new(engine, self.out, local);
+        // An engine that only counts looks at no element.
+        let range = if engine.counts() { 0..0 } else { range };
         if self.crosses {
             let own = &left.own[range.clone()];
             let numbers = (self.numbers, right.holders);

@@ -179,10 +179,9 @@ impl<'a> Sum<'a> {
                 shape,
                 scale,
                 rows: rows.into(),
-                choices: if from == self.id {
-                    Vec::new()
-                } else {
-                    choices()
+                choices: match from == self.id || !self.works {
+                    true => Vec::new(),
+                    false => choices(),
                 },
             });
         }
@@ -215,9 +214,14 @@ impl Engine {
                 }
             }
         }
-        let products = match jobs.iter().all(Vec::is_empty) {
-            true => Vec::new(),
-            false => self.products(step, &jobs[0], &jobs[1])?,
+        let products = match (jobs.iter().all(Vec::is_empty), self.counts()) {
+            (true, _) => Vec::new(),
+            (false, false) => self.products(step, &jobs[0], &jobs[1])?,
+            // A plane's products are as many as all results: zeros that nobody adds.
+            (false, true) => {
+                self.count_products(&jobs[0], &jobs[1]);
+                Vec::new()
+            }
         };
         let mut out: Vec<_> = sums.into_iter().map(|sum| (sum.bits, sum.local)).collect();
         for ((at, scale), product) in uses.iter().flatten().zip(products) {

@@ -74,25 +74,31 @@ impl Engine {
         send: &[Correlation],
         recv: &[Correlation],
     ) -> Result<Vec<Vec<u64>>, Error> {
-        match &mut self.0 {
-            Mode::Live(live) => live.products(step, send, recv),
-            Mode::Counting(counter) => {
-                let sides = [send, recv];
-                let lens = |len: fn(&Correlation) -> usize, shift: usize| {
-                    [0, 1].map(|from: usize| {
-                        let jobs = sides[from ^ shift];
-                        let some = jobs.iter().any(|job| job.n > 0);
-                        some.then(|| jobs.iter().map(len).sum())
-                    })
-                };
-                counter.exchange(lens(|job| job.n.div_ceil(8), 1));
-                counter.exchange(lens(|job| job.sizes().wire_len(job.n), 0));
-                for (sender, jobs) in sides.iter().enumerate() {
-                    counter.ots(sender, 1, jobs.iter().map(|job| job.n).sum());
-                }
-                let all = send.iter().chain(recv);
-                Ok(all.map(|job| vec![0; job.outputs()]).collect())
-            }
+        if let Mode::Live(live) = &mut self.0 {
+            return live.products(step, send, recv);
+        }
+        self.count_products(send, recv);
+        let all = send.iter().chain(recv);
+        Ok(all.map(|job| vec![0; job.outputs()]).collect())
+    }
+
+    /// What [`Engine::products`] takes, without its results; only an engine that counts can tell.
+    pub(crate) fn count_products(&mut self, send: &[Correlation], recv: &[Correlation]) {
+        let Mode::Counting(counter) = &mut self.0 else {
+            return;
+        };
+        let sides = [send, recv];
+        let lens = |len: fn(&Correlation) -> usize, shift: usize| {
+            [0, 1].map(|from: usize| {
+                let jobs = sides[from ^ shift];
+                let some = jobs.iter().any(|job| job.n > 0);
+                some.then(|| jobs.iter().map(len).sum())
+            })
+        };
+        counter.exchange(lens(|job| job.n.div_ceil(8), 1));
+        counter.exchange(lens(|job| job.sizes().wire_len(job.n), 0));
+        for (sender, jobs) in sides.iter().enumerate() {
+            counter.ots(sender, 1, jobs.iter().map(|job| job.n).sum());
         }
     }
 }
