@@ -1,6 +1,7 @@
-//! Graphs within a graph: If of a constant condition, Loop of a constant count, Scan. Their nodes are taken
-//! over as if they stood in the graph itself, once for each turn.
+//! Graphs within a graph: If, Loop of a constant count, Scan. Their nodes are taken over as if they stood in the
+//! graph itself, once for each turn; of an If those of one graph, or of both where its condition is computed.
 
+mod either;
 mod turns;
 
 use std::collections::{HashMap, HashSet};
@@ -166,7 +167,11 @@ impl<'a> Importer<'a> {
         env: &HashMap<&'a str, Value>,
         progress: &mut Progress,
     ) -> Result<Vec<Value>, Stop> {
-        let name = match truth(call.required(0)?)? {
+        let condition = call.required(0)?;
+        if matches!(condition, Value::Secret { .. }) {
+            return self.either(call, env, progress);
+        }
+        let name = match truth(condition)? {
             None => return Ok(unknown(call)),
             Some(true) => "then_branch",
             Some(false) => "else_branch",
