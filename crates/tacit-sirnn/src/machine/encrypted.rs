@@ -234,6 +234,30 @@ mod tests {
         }
     }
 
+    /// A row of samples that is longer than a block is cut as an image's rows are: 64 channels of a recording, by
+    /// transfers, would send 96 GB.
+    #[test]
+    fn long_rows_of_samples_have_a_way() {
+        let recording = Conv2d {
+            batch: 1,
+            channels: 64,
+            height: 1,
+            width: 8192,
+            filters: 64,
+            kernel: [1, 25],
+            stride: [1, 1],
+            pad: [0, 12, 0, 12],
+            dilation: [1, 1],
+            groups: 1,
+        };
+        let mut call = Call::product(Bilinear::Conv2d(recording), 0);
+        if let Call::Product { known_to, bits, .. } = &mut call {
+            (*known_to, *bits) = (Some(0), Some([16, 16, 43, 43]));
+        }
+        let bytes: u64 = cost(LinkModel::default()).online(&call).bytes.iter().sum();
+        assert!(bytes < 60_000_000, "{bytes}");
+    }
+
     /// Bytes and nanoseconds of a product with `m` rows, of the way that it goes on a network of so many megabits a
     /// second, if it goes encrypted.
     fn chosen(m: usize, mbps: Option<u64>) -> Option<(u64, f64)> {
