@@ -99,7 +99,7 @@ def test_there_are_warnings_to_compare(daring):
 
 @pytest.mark.parametrize("over", [{"ring": 32}, {"field": 31, "protocol": "shamir"}])
 def test_what_narrow_numbers_cost_samples_is_told(tmp_path, over):
-    """Outputs that differ by a few hundred units of a narrow ring: inputs that are made up differ by more."""
+    """Outputs differ by a few hundred units of a narrow ring, those of made-up inputs by more."""
     path = str(tmp_path / "root.onnx")
     net = Net([3])
     squares = net("Mul", net("Mul", "x", "x"), np.float32(3e-4))
