@@ -3,7 +3,9 @@
 import json
 
 import numpy as np
+import onnxruntime
 import pytest
+from nets import Net
 
 import tacit
 from tacit.cli import main
@@ -15,6 +17,24 @@ def compiled(digits_path, digits_samples):
     return {
         ring: tacit.compile(digits_path, samples=digits_samples, ring=ring) for ring in (32, 64)
     }
+
+
+def test_recordings_longer_than_a_polynomial_go_encrypted(tmp_path):
+    """Rows of samples that no block holds, with taps side by side and taps that are far apart."""
+    rng = np.random.default_rng(3)
+    net = Net([2, 8600], seed=3)
+    weights = [rng.normal(0, 0.4, shape).astype(np.float32) for shape in ((3, 2, 5), (2, 3, 3))]
+    near = net("Relu", net("Conv", "x", weights[0], pads=[2, 2]))
+    path = str(tmp_path / "recording.onnx")
+    net.save(path, net("Conv", near, weights[1], dilations=[4200], pads=[9, 0]))
+    x = rng.normal(0, 1, (2, 2, 8600)).astype(np.float32)
+    right = onnxruntime.InferenceSession(path).run(None, {"x": x})[0]
+
+    model = tacit.compile(path, samples=x, protocol="sirnn")
+    run = tacit.local("sirnn", products="rlwe").predict(model, x, check=True)
+    assert np.abs(run.output - right).max() <= 0.01 * right.std()
+    # By transfers 41 MB.
+    assert max(run.report.online["bytes_sent"]) < 5e6
 
 
 @pytest.mark.parametrize("ring", [32, 64])

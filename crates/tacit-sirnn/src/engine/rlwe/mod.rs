@@ -14,9 +14,11 @@
 //! | file | what |
 //! |---|---|
 //! | `shape.rs` | which number is which coefficient |
+//! | `images.rs` | of a convolution's places, cut into blocks |
 //! | `way.rs` | sizes, moduli and costs; the choice among them |
 //! | `keys.rs` | the keys of a session |
 
+mod images;
 mod keys;
 mod shape;
 #[cfg(test)]

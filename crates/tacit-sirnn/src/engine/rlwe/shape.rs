@@ -8,11 +8,13 @@
 //! `l slots 2^width` further on. So coefficient `(l slots + r) 2^width` of the product is the sum for
 //! slot `r` and filter `l`, and `2^levels` such products are packed into one.
 
-use tacit_algebra::{Conv2d, MatMul};
+use tacit_algebra::MatMul;
 use tacit_protocols::machine::Bilinear;
 
+use super::images::{Images, Strips};
+
 /// The place of no number: what stands there is 0.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// How a map is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +49,14 @@ pub(super) struct Sizes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MapKind {
     Matrix { rows: usize },
-    Images(Conv2d),
+    Images(Images),
 }
 
 /// The places of one block: where each slot's number stands in the left factor, and which slots are
 /// places of the result.
 pub(super) struct Block {
     /// For each slot the number of its place in the left factor's first channel, or none.
-    from: Vec<u32>,
+    pub from: Vec<u32>,
     /// Slots with the numbers of their places in the result's first filter.
     pub to: Vec<(u32, u32)>,
 }
@@ -77,7 +79,7 @@ impl Sizes {
                 groups: shape.groups,
                 channels: shape.channels / shape.groups,
                 filters: shape.filters / shape.groups,
-                kind: MapKind::Images(upright(shape)),
+                kind: MapKind::Images(Images::of(shape)),
             },
         };
         let some = map.left() > 0 && map.right() > 0 && map.outputs() > 0;
@@ -94,7 +96,8 @@ impl Sizes {
     fn taps(&self, columns: usize) -> Vec<usize> {
         match &self.kind {
             MapKind::Matrix { .. } => vec![0],
-            MapKind::Images(shape) => {
+            MapKind::Images(images) => {
+                let shape = images.cut();
                 let [height, width] = shape.kernel;
                 let [down, right] = shape.dilation;
                 let row = move |y| (0..width).map(move |x| y * down * columns + x * right);
@@ -123,8 +126,8 @@ impl Sizes {
                     })
                     .collect(),
             ),
-            MapKind::Images(shape) => {
-                let strips = Strips::new(shape, slots)?;
+            MapKind::Images(images) => {
+                let strips = Strips::new(images, slots)?;
                 Some(strips.all().map(|part| strips.block(&part)).collect())
             }
         }
@@ -134,7 +137,7 @@ impl Sizes {
     pub fn block_count(&self, slots: usize) -> Option<usize> {
         match &self.kind {
             MapKind::Matrix { rows } => Some(rows.div_ceil(slots)),
-            MapKind::Images(shape) => Some(Strips::new(shape, slots)?.count()),
+            MapKind::Images(images) => Some(Strips::new(images, slots)?.count()),
         }
     }
 
@@ -145,12 +148,9 @@ impl Sizes {
                 let starts = (0..*rows).step_by(slots);
                 Some(starts.map(|start| slots.min(rows - start)).collect())
             }
-            MapKind::Images(shape) => {
-                let strips = Strips::new(shape, slots)?;
-                let places = |[images, rows]: [std::ops::Range<usize>; 2]| {
-                    images.len() * rows.len() * shape.out_width()
-                };
-                Some(strips.all().map(places).collect())
+            MapKind::Images(images) => {
+                let strips = Strips::new(images, slots)?;
+                Some(strips.all().map(|part| images.places(part)).collect())
             }
         }
     }
@@ -161,7 +161,7 @@ impl Sizes {
         let place = place as usize;
         match &self.kind {
             MapKind::Matrix { rows } => group * rows * self.channels + place + channel,
-            MapKind::Images(shape) => {
+            MapKind::Images(Images { shape, .. }) => {
                 place + (group * self.channels + channel) * shape.height * shape.width
             }
         }
@@ -182,7 +182,7 @@ impl Sizes {
         let place = place as usize;
         match &self.kind {
             MapKind::Matrix { rows } => group * rows * self.filters + place * self.filters + filter,
-            MapKind::Images(shape) => {
+            MapKind::Images(Images { shape, .. }) => {
                 place + (group * self.filters + filter) * shape.out_height() * shape.out_width()
             }
         }
@@ -240,118 +240,14 @@ impl Sizes {
     fn columns(&self) -> usize {
         match &self.kind {
             MapKind::Matrix { .. } => 0,
-            MapKind::Images(shape) => columns(shape),
+            MapKind::Images(images) => images.columns(),
         }
-    }
-}
-
-/// A convolution along one axis with that axis as the height: strips are of rows, and a row of samples may be longer
-/// than any block. Its numbers stand in the same order.
-fn upright(shape: &Conv2d) -> Conv2d {
-    let [top, left, bottom, right] = shape.pad;
-    if [shape.height, shape.kernel[0]] != [1, 1] || [top, bottom] != [0, 0] {
-        return *shape;
-    }
-    let turned = |[down, along]: [usize; 2]| [along, down];
-    Conv2d {
-        height: shape.width,
-        width: 1,
-        kernel: turned(shape.kernel),
-        stride: turned(shape.stride),
-        pad: [left, 0, right, 0],
-        dilation: turned(shape.dilation),
-        ..*shape
-    }
-}
-
-fn columns(shape: &Conv2d) -> usize {
-    shape.width + shape.pad[1] + shape.pad[3]
-}
-
-/// How padded images are cut into blocks: whole images side by side, or strips of one.
-struct Strips<'a> {
-    shape: &'a Conv2d,
-    slots: usize,
-    /// Slots of a row.
-    columns: usize,
-    /// Images in a block; of strips 1.
-    images: usize,
-    /// Rows of the result in a strip.
-    rows: usize,
-}
-
-impl<'a> Strips<'a> {
-    fn new(shape: &'a Conv2d, slots: usize) -> Option<Self> {
-        let columns = columns(shape);
-        let height = shape.height + shape.pad[0] + shape.pad[2];
-        let reach = (shape.kernel[0] - 1) * shape.dilation[0] + 1;
-        let (images, rows) = match slots / (height * columns) {
-            0 => {
-                let steps = (slots / columns).checked_sub(reach)? / shape.stride[0];
-                (1, steps + 1)
-            }
-            images => (images, shape.out_height()),
-        };
-        Some(Strips {
-            shape,
-            slots,
-            columns,
-            images,
-            rows,
-        })
-    }
-
-    fn count(&self) -> usize {
-        let (batch, height) = (self.shape.batch, self.shape.out_height());
-        batch.div_ceil(self.images) * height.div_ceil(self.rows)
-    }
-
-    /// Images and rows of the result of every block, from where to where.
-    fn all(&self) -> impl Iterator<Item = [std::ops::Range<usize>; 2]> + '_ {
-        let (batch, height) = (self.shape.batch, self.shape.out_height());
-        (0..batch).step_by(self.images).flat_map(move |image| {
-            let images = image..(image + self.images).min(batch);
-            (0..height)
-                .step_by(self.rows)
-                .map(move |row| [images.clone(), row..(row + self.rows).min(height)])
-        })
-    }
-
-    fn block(&self, [images, rows]: &[std::ops::Range<usize>; 2]) -> Block {
-        let s = self.shape;
-        let mut from = vec![NONE; self.slots];
-        let mut to = Vec::new();
-        let reach = (s.kernel[0] - 1) * s.dilation[0] + 1;
-        let first = rows.start * s.stride[0];
-        let held = (rows.len() - 1) * s.stride[0] + reach;
-        let whole = s.height + s.pad[0] + s.pad[2];
-        for (image, slot) in images.clone().zip((0..).step_by(whole * self.columns)) {
-            for (row, y) in (first..first + held)
-                .enumerate()
-                .filter(|(_, y)| (s.pad[0]..s.pad[0] + s.height).contains(y))
-            {
-                for x in 0..s.width {
-                    let place =
-                        image * s.channels * s.height * s.width + (y - s.pad[0]) * s.width + x;
-                    from[slot + row * self.columns + s.pad[1] + x] = place as u32;
-                }
-            }
-            for y in rows.clone() {
-                for x in 0..s.out_width() {
-                    let at = slot + (y * s.stride[0] - first) * self.columns + x * s.stride[1];
-                    let plane = s.out_height() * s.out_width();
-                    let place = image * s.filters * plane + y * s.out_width() + x;
-                    to.push((at as u32, place as u32));
-                }
-            }
-        }
-        Block { from, to }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tacit_algebra::{BatchMatMul, Prg};
+    use tacit_algebra::{BatchMatMul, Conv2d, Prg};
 
     use super::*;
 
@@ -415,6 +311,26 @@ mod tests {
                 stride: [1, 2],
                 pad: [0, 1, 0, 2],
                 dilation: [1, 2],
+                ..image
+            }),
+            // Taps farther apart than any block is long, and phases without a result.
+            Bilinear::Conv2d(Conv2d {
+                height: 1,
+                width: 300,
+                kernel: [1, 3],
+                pad: [0, 7, 0, 2],
+                dilation: [1, 150],
+                ..image
+            }),
+            Bilinear::Conv2d(Conv2d {
+                height: 61,
+                width: 1,
+                kernel: [4, 1],
+                pad: [2, 0, 3, 0],
+                dilation: [7, 1],
+                channels: 4,
+                filters: 2,
+                groups: 2,
                 ..image
             }),
         ];
