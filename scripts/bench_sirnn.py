@@ -173,8 +173,12 @@ def their_run(program, n):
     command = [program, f"N={n}", "nt=2", f"p={PORT}", *["six=0"] * (program.name == "relu")]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     with subprocess.Popen([*command, "r=1"], **options) as server:
-        client = subprocess.run([*command, "r=2"], check=True, timeout=600, **options).stdout
-        printed = server.communicate(timeout=60)[0]
+        try:
+            client = subprocess.run([*command, "r=2"], check=True, timeout=600, **options).stdout
+            printed = server.communicate(timeout=60)[0]
+        finally:
+            # A party whose peer is gone waits for ever.
+            server.kill()
     seconds = float(re.search(r"Time\s+([\d.]+) ms", printed)[1]) / 1000
     sent = [int(re.search(r"Bytes Sent\s+(\d+)", text)[1]) for text in (printed, client)]
     return seconds, sum(sent)
