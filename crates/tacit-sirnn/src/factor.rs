@@ -100,7 +100,7 @@ pub(crate) struct Part {
     /// The parties whose summand is not 0.
     pub holders: [bool; 2],
     pub wrap: Option<Bits>,
-    /// Whether only what is sent counts: then nothing is arranged, and no elements are there.
+    /// Whether only what is sent counts: then what is arranged has no elements.
     counts: bool,
 }
 

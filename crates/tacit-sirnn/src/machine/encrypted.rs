@@ -257,15 +257,27 @@ mod tests {
             dilation: [1, 4096],
             ..near
         };
-        for shape in [near, far] {
+        let bytes = |shape| {
             let mut call = Call::product(Bilinear::Conv2d(shape), 0);
             if let Call::Product { known_to, bits, .. } = &mut call {
                 (*known_to, *bits) = (Some(0), Some([16, 16, 43, 43]));
             }
             let cost = cost(LinkModel::default());
-            let bytes: u64 = cost.online(&call).bytes.iter().sum();
+            cost.online(&call).bytes.iter().sum::<u64>()
+        };
+        for shape in [near, far] {
+            let bytes = bytes(shape);
             assert!(bytes < 60_000_000, "{shape:?}: {bytes}");
         }
+        // A short row fits a block as it is, and more phases of it than one do not.
+        let short = |apart| Conv2d {
+            width: 1000,
+            pad: [0, 2 * apart, 0, 0],
+            dilation: [1, apart],
+            ..far
+        };
+        let [plain, dilated] = [1, 12].map(|apart| bytes(short(apart)));
+        assert!(4 * dilated < 5 * plain, "{dilated} and {plain}");
     }
 
     /// Bytes and nanoseconds of a product with `m` rows, of the way that it goes on a network of so many megabits a

@@ -16,15 +16,16 @@ pub(super) struct Images {
 }
 
 impl Images {
-    pub fn of(shape: &Conv2d) -> Self {
+    /// The ways to cut a convolution: as it is and, along one axis with a stride of 1, by the phases of its dilation.
+    pub fn of(shape: &Conv2d) -> impl Iterator<Item = Self> + use<> {
         let shape = upright(shape);
         let along_one =
             [shape.width, shape.kernel[1]] == [1, 1] && shape.pad[1] + shape.pad[3] == 0;
-        let apart = match along_one && shape.stride[0] == 1 && shape.kernel[0] > 1 {
-            true => shape.dilation[0],
-            false => 1,
-        };
-        Images { shape, apart }
+        let dilated = shape.kernel[0] > 1 && shape.dilation[0] > 1;
+        let by_phases = along_one && shape.stride[0] == 1 && dilated;
+        let apart = by_phases.then_some(shape.dilation[0]);
+        let ways = std::iter::once(1).chain(apart);
+        ways.map(move |apart| Images { shape, apart })
     }
 
     /// The phases of an image that have a result.

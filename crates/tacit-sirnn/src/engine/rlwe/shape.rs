@@ -62,8 +62,9 @@ pub(super) struct Block {
 }
 
 impl Sizes {
-    /// The sizes of a map, if it is one that encryption computes: no product element by element, and none of nothing.
-    pub fn of(map: &Bilinear) -> Option<Self> {
+    /// The sizes of a map by every way to cut it, if it is one that encryption computes: no product element by element,
+    /// and none of nothing.
+    pub fn of(map: &Bilinear) -> Vec<Self> {
         let matrix = |groups, MatMul { m, k, n }| Sizes {
             groups,
             channels: k,
@@ -71,25 +72,34 @@ impl Sizes {
             kind: MapKind::Matrix { rows: m },
         };
         let sizes = match map {
-            Bilinear::Elementwise(_) => return None,
-            Bilinear::MatMul(shape) => matrix(1, *shape),
-            Bilinear::BatchMatMul(shape) => matrix(shape.batch, shape.each),
-            Bilinear::Conv2d(shape) if shape.validate().is_err() => return None,
-            Bilinear::Conv2d(shape) => Sizes {
-                groups: shape.groups,
-                channels: shape.channels / shape.groups,
-                filters: shape.filters / shape.groups,
-                kind: MapKind::Images(Images::of(shape)),
-            },
+            Bilinear::Elementwise(_) => vec![],
+            Bilinear::MatMul(shape) => vec![matrix(1, *shape)],
+            Bilinear::BatchMatMul(shape) => vec![matrix(shape.batch, shape.each)],
+            Bilinear::Conv2d(shape) if shape.validate().is_err() => vec![],
+            Bilinear::Conv2d(shape) => {
+                let of = |images| Sizes {
+                    groups: shape.groups,
+                    channels: shape.channels / shape.groups,
+                    filters: shape.filters / shape.groups,
+                    kind: MapKind::Images(images),
+                };
+                Images::of(shape).map(of).collect()
+            }
         };
-        let some = map.left() > 0 && map.right() > 0 && map.outputs() > 0;
         let fit = [map.left(), map.right(), map.outputs()];
-        (some && fit.iter().all(|n| *n < NONE as usize)).then_some(sizes)
+        match fit.iter().all(|n| (1..NONE as usize).contains(n)) {
+            true => sizes,
+            false => vec![],
+        }
     }
 
     /// Products in a sum.
     pub fn terms(&self) -> usize {
-        self.channels * self.taps(0).len()
+        let taps = match &self.kind {
+            MapKind::Matrix { .. } => 1,
+            MapKind::Images(images) => images.shape.kernel.iter().product(),
+        };
+        self.channels * taps
     }
 
     /// The slots between a place and its taps, `columns` to a row of the padded image.
@@ -336,53 +346,55 @@ mod tests {
         ];
         let mut tried = 0;
         for (map, seed) in maps.iter().zip(1..) {
-            let sizes = Sizes::of(map).expect("this computes it");
             let mut prg = Prg::new([seed; 16]);
             let (x, w): (Vec<u64>, Vec<u64>) = (prg.ring(map.left()), prg.ring(map.right()));
             let mut expected = vec![0u64; map.outputs()];
             map.accumulate(&mut expected, &x, &w);
             let w: Vec<i64> = w.into_iter().map(|w| w as i64).collect();
-            for width in 0..6 {
-                for side in [1, 2, 4] {
-                    let cut = Cut {
-                        degree: 256,
-                        width,
-                        side,
-                        levels: 0,
-                    };
-                    let blocks = sizes.blocks(cut.slots());
-                    assert_eq!(
-                        blocks.as_ref().map(Vec::len),
-                        sizes.block_count(cut.slots())
-                    );
-                    let Some(blocks) = blocks else { continue };
-                    let places: Vec<_> = blocks.iter().map(|block| block.to.len()).collect();
-                    assert_eq!(sizes.places(cut.slots()), Some(places));
-                    tried += 1;
-                    let mut got = vec![0u64; map.outputs()];
-                    for group in 0..sizes.groups {
-                        for block in &blocks {
-                            for index in 0..sizes.filters.div_ceil(side) {
-                                let mut sum = vec![0u64; cut.degree];
-                                for channels in 0..sizes.channels.div_ceil(1 << width) {
-                                    let x = sizes.left_poly(&cut, &x, (group, block, channels));
-                                    let w = sizes.right_poly(&cut, &w, (group, index, channels));
-                                    let z = product(&x, &w);
-                                    sum.iter_mut()
-                                        .zip(z)
-                                        .for_each(|(s, z)| *s = s.wrapping_add(z));
-                                }
-                                for l in 0..side.min(sizes.filters - index * side) {
-                                    for (slot, place) in &block.to {
-                                        let at = (l * cut.slots() + *slot as usize) << width;
-                                        got[sizes.out(group, *place, index * side + l)] = sum[at];
-                                    }
+            let all = Sizes::of(map);
+            assert!(!all.is_empty(), "this computes it");
+            let cuts = all.iter().flat_map(|sizes| {
+                (0..6).flat_map(move |width| [1, 2, 4].map(move |side| (sizes, width, side)))
+            });
+            for (sizes, width, side) in cuts {
+                let cut = Cut {
+                    degree: 256,
+                    width,
+                    side,
+                    levels: 0,
+                };
+                let blocks = sizes.blocks(cut.slots());
+                assert_eq!(
+                    blocks.as_ref().map(Vec::len),
+                    sizes.block_count(cut.slots())
+                );
+                let Some(blocks) = blocks else { continue };
+                let places: Vec<_> = blocks.iter().map(|block| block.to.len()).collect();
+                assert_eq!(sizes.places(cut.slots()), Some(places));
+                tried += 1;
+                let mut got = vec![0u64; map.outputs()];
+                for group in 0..sizes.groups {
+                    for block in &blocks {
+                        for index in 0..sizes.filters.div_ceil(side) {
+                            let mut sum = vec![0u64; cut.degree];
+                            for channels in 0..sizes.channels.div_ceil(1 << width) {
+                                let x = sizes.left_poly(&cut, &x, (group, block, channels));
+                                let w = sizes.right_poly(&cut, &w, (group, index, channels));
+                                let z = product(&x, &w);
+                                sum.iter_mut()
+                                    .zip(z)
+                                    .for_each(|(s, z)| *s = s.wrapping_add(z));
+                            }
+                            for l in 0..side.min(sizes.filters - index * side) {
+                                for (slot, place) in &block.to {
+                                    let at = (l * cut.slots() + *slot as usize) << width;
+                                    got[sizes.out(group, *place, index * side + l)] = sum[at];
                                 }
                             }
                         }
                     }
-                    assert!(got == expected, "{map:?} by {cut:?}");
                 }
+                assert!(got == expected, "{map:?} by {cut:?}");
             }
         }
         assert!(tried > 110, "{tried} cuts");

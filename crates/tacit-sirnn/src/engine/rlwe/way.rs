@@ -46,23 +46,28 @@ const SWITCH: f64 = 400e3;
 impl Encrypted {
     /// The quickest way on a network on which a byte takes so many nanoseconds, if there is one at all.
     pub(crate) fn way(&self, byte: f64) -> Option<Way> {
-        let sizes = Sizes::of(&self.map)?;
         let mut best: Option<(f64, Way)> = None;
-        let widest = sizes.channels.next_power_of_two().ilog2().min(WIDEST);
-        for width in 0..=widest {
-            for side in (0..=sizes.filters.next_power_of_two().ilog2()).map(|bits| 1 << bits) {
-                for levels in [0, width] {
-                    let Some(way) = self.cut(sizes, width, side, levels) else {
-                        continue;
-                    };
-                    let time = way.nanoseconds(byte);
-                    if best.is_none_or(|(least, _)| time < least) {
-                        best = Some((time, way));
-                    }
-                }
+        for way in Sizes::of(&self.map)
+            .into_iter()
+            .flat_map(|sizes| self.cuts(sizes))
+        {
+            let time = way.nanoseconds(byte);
+            if best.is_none_or(|(least, _)| time < least) {
+                best = Some((time, way));
             }
         }
         best.map(|(_, way)| way)
+    }
+
+    /// The ways by all cuts of these sizes.
+    fn cuts(&self, sizes: Sizes) -> impl Iterator<Item = Way> {
+        let widest = sizes.channels.next_power_of_two().ilog2().min(WIDEST);
+        let most = sizes.filters.next_power_of_two().ilog2();
+        let cuts = (0..=widest).flat_map(move |width| {
+            let sides = (0..=most).map(|bits| 1 << bits);
+            sides.flat_map(move |side| [0, width].map(|levels| (width, side, levels)))
+        });
+        cuts.filter_map(move |(width, side, levels)| self.cut(sizes, width, side, levels))
     }
 
     fn cut(&self, sizes: Sizes, width: u32, side: usize, levels: u32) -> Option<Way> {
