@@ -82,6 +82,40 @@ def test_a_constant_may_be_chosen(tmp_path):
     assert np.abs(found - by_item(path, x)).max() <= 0.01
 
 
+def test_a_graph_may_ask_again(tmp_path):
+    """Names that both graphs have, too, and an output that nothing reads."""
+    path = tmp_path / "within.onnx"
+    turned = [helper.make_node("Neg", ["x"], ["t"]), helper.make_node("Relu", ["x"], ["u"])]
+    kept = [helper.make_node("Identity", ["x"], ["t"]), helper.make_node("Abs", ["x"], ["u"])]
+    again = [helper.make_node("If", ["d"], ["v"], then_branch=graph(turned, [1, 4]),
+                              else_branch=graph(kept, [1, 4]))]  # fmt: skip
+    zero = numpy_helper.from_array(np.zeros((1, 4), np.float32), "zero")
+    nothing = graph([helper.make_node("Identity", ["zero"], ["v"])], [1, 4], [zero])
+    asked = [*OVER_HALF, helper.make_node("Less", ["s", "half"], ["d"])]
+    write(path, graph(again, [1, 4]), nothing, asked, [1, 4])
+    samples, x = RNG.normal(size=(2, 24, 4)).astype(np.float32)
+    found = tacit.local("clear").predict(tacit.compile(path, samples=samples), x).output
+    assert np.abs(found - by_item(path, x)).max() <= 0.01
+
+
+def test_integers_that_floats_do_not_hold_are_refused(tmp_path):
+    """No float of 32 bits is the larger of what is chosen between."""
+    path = tmp_path / "large.onnx"
+    whole = TensorProto.INT64
+    large = numpy_helper.from_array(np.full((1, 1), 2**24 + 1), "large")
+    place = [helper.make_node("ArgMax", ["x"], ["place"], axis=1)]
+    ways = [graph([helper.make_node("Identity", ["large"], ["l"])], [1, 1], [large])]
+    ways.append(graph(place, [1, 1]))
+    for way in ways:
+        way.output[0].type.tensor_type.elem_type = whole
+    write(path, *ways, OVER_HALF)
+    model = onnx.load(path)
+    model.graph.output[0].type.tensor_type.elem_type = whole
+    onnx.save(model, path)
+    with pytest.raises(tacit.TacitError, match=r"'l' holds 16777217 .*float32 does not hold"):
+        tacit.compile(path)
+
+
 def test_graphs_of_other_shapes_are_refused(tmp_path):
     path = tmp_path / "shapes.onnx"
     more = [helper.make_node("Concat", ["p", "p"], ["e"], axis=1)]

@@ -404,7 +404,7 @@ fn unknown(node: &NodeProto) -> Vec<Value> {
     vec![Value::Unknown; node.output.len()]
 }
 
-fn name_of(node: &NodeProto) -> &str {
+pub(super) fn name_of(node: &NodeProto) -> &str {
     if node.name.is_empty() {
         let named = node.output.iter().find(|name| !name.is_empty());
         named.map_or("?", String::as_str)

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use super::{Progress, Stop};
 use crate::graph::len;
 use crate::onnx::call::{Call, Fault, Value, bad, unsupported};
-use crate::onnx::choice;
 use crate::onnx::importer::Importer;
+use crate::onnx::lower;
+use crate::onnx::proto::NodeProto;
 
 impl<'a> Importer<'a> {
     /// Of each output of both graphs the one that the condition says. No party learns which way it goes.
@@ -16,11 +17,12 @@ impl<'a> Importer<'a> {
         env: &HashMap<&'a str, Value>,
         progress: &mut Progress,
     ) -> Result<Vec<Value>, Stop> {
-        let mut outputs = Vec::new();
+        let (mut outputs, mut names) = (Vec::new(), Vec::new());
         for name in ["then_branch", "else_branch"] {
             let body = self.body(call, name, env, progress.builder)?;
             let scope = format!("{}/{name}/", call.name);
             outputs.push(self.turn(&body, vec![], &scope, progress)?);
+            names.push(&body.graph.output);
         }
         let (no, yes) = (outputs.pop(), outputs.pop());
         let (no, yes) = (no.unwrap_or_default(), yes.unwrap_or_default());
@@ -36,7 +38,22 @@ impl<'a> Importer<'a> {
                 continue;
             }
             let condition = stretched(call, call.required(0)?, [yes, no])?;
+            let given = names.iter().map(|outputs| outputs[i].name.clone());
+            let node = NodeProto {
+                op_type: "Where".into(),
+                input: call
+                    .node
+                    .input
+                    .iter()
+                    .take(1)
+                    .cloned()
+                    .chain(given)
+                    .collect(),
+                output: call.node.output.iter().skip(i).take(1).cloned().collect(),
+                ..NodeProto::default()
+            };
             let one = Call {
+                node: &node,
                 name: format!("{}.{i}", call.name),
                 last: false,
                 masks: false,
@@ -44,7 +61,7 @@ impl<'a> Importer<'a> {
                 inputs: vec![Some(&condition), Some(yes), Some(no)],
                 ..*call
             };
-            chosen.push(choice::choose(&one, progress.builder)?);
+            chosen.extend(lower::lower(&one, progress.builder)?);
         }
         Ok(chosen)
     }
@@ -66,32 +83,40 @@ fn stretched(call: &Call, condition: &Value, between: [&Value; 2]) -> Result<Val
         _ => None,
     });
     let batch = batch.unwrap_or(0);
-    match between.map(|value| of_item(call, value, batch)) {
-        [Some(yes), Some(no)] if yes == no => Ok(Value::Secret {
-            id: *id,
-            shape: vec![1; yes.len()],
-            batch,
-        }),
-        _ => unsupported(
+    let [yes, no] = between.map(|value| of_item(call, value, batch));
+    let (yes, no) = (yes?, no?);
+    if yes != no {
+        return unsupported(
             "its condition is computed, and its graphs give values of other shapes than one another",
-        ),
+        );
     }
+    Ok(Value::Secret {
+        id: *id,
+        shape: vec![1; yes.len()],
+        batch,
+    })
 }
 
 /// The shape of one item of a value whose batch axis, if it has one, stands at `batch`.
-fn of_item(call: &Call, value: &Value, batch: usize) -> Option<Vec<usize>> {
+fn of_item(call: &Call, value: &Value, batch: usize) -> Result<Vec<usize>, Fault> {
     match value {
         Value::Secret {
             shape, batch: own, ..
-        } => (*own == batch).then(|| shape.clone()),
+        } if *own == batch => Ok(shape.clone()),
+        Value::Secret { .. } => unsupported(
+            "its condition is computed, and what its graphs give has the batch at different axes",
+        ),
         Value::Constant(constant) => {
             let mut shape = constant.shape.clone();
-            if !call.whole {
-                let items = (batch < shape.len()).then(|| shape.remove(batch));
-                items.filter(|&items| items == 1)?;
+            if !call.whole && (batch >= shape.len() || shape.remove(batch) != 1) {
+                return unsupported(
+                    "its condition is computed, and a constant that one of its graphs gives has no batch axis of size 1",
+                );
             }
-            Some(shape)
+            Ok(shape)
         }
-        _ => None,
+        _ => unsupported(
+            "its condition is computed, and one of its graphs gives neither numbers nor a constant",
+        ),
     }
 }
