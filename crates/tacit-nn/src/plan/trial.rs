@@ -122,8 +122,8 @@ pub(super) struct Trial {
     first: usize,
     /// How many of the first are samples of which nothing but the outputs tells how rough an error is.
     samples: usize,
-    /// Whether plans are chosen by samples, too: over narrow rings and fields a last place is much of what outputs
-    /// differ by, and no plan is finer.
+    /// Whether plans are chosen by the errors of samples, too: over narrow rings and fields a last place is much of what
+    /// outputs differ by, and no plan is finer. What samples reach widens a plan's bounds over any.
     chosen_by_samples: bool,
     /// More samples, if they can be afforded.
     sampled: Option<Cases>,
@@ -135,7 +135,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A trial of a model's inputs over a wide ring or field, or a narrow one.
+    /// A trial of a model's inputs, whose samples count in the choice of a plan if the ring or field is wide.
     pub(super) fn new(graph: &Graph, inputs: &Inputs, is_wide: bool) -> Result<Self, PlanError> {
         let first = inputs.trial(graph);
         let items = first.items();
@@ -269,7 +269,7 @@ impl Trial {
         Ok(Erred::of(&shares(graph, rounding, cases, &looks, &runs)))
     }
 
-    /// Whether columns of outputs are looked at by themselves.
+    /// Whether plans are chosen by columns of outputs, too.
     pub(super) fn has_columns(&self) -> bool {
         self.chosen_by_samples && self.small.iter().any(|columns| !columns.is_empty())
     }
