@@ -122,9 +122,6 @@ pub(super) struct Trial {
     first: usize,
     /// How many of the first are samples of which nothing but the outputs tells how rough an error is.
     samples: usize,
-    /// Whether plans are chosen by the errors of samples, too: over narrow rings and fields a last place is much of what
-    /// outputs differ by, and no plan is finer. What samples reach widens a plan's bounds over any.
-    chosen_by_samples: bool,
     /// More samples, if they can be afforded.
     sampled: Option<Cases>,
     /// The columns of every output that are looked at by themselves.
@@ -135,7 +132,8 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// A trial of a model's inputs, whose samples count in the choice of a plan if the ring or field is wide.
+    /// A trial of a model's inputs. Over narrow rings and fields a last place is much of what outputs differ by, and no
+    /// plan is finer.
     pub(super) fn new(graph: &Graph, inputs: &Inputs, is_wide: bool) -> Result<Self, PlanError> {
         let first = inputs.trial(graph);
         let items = first.items();
@@ -153,7 +151,7 @@ impl Trial {
             Spread::of(&sight.of(&cases.exact, row)).is_of_alike()
         };
         let alike = graph.outputs.iter().any(alike);
-        let samples = inputs.samples();
+        let samples = if is_wide { inputs.samples() } else { 0 };
         let more_samples = affordable(graph, SAMPLES_WORK, 1..=*TRIAL_ITEMS.end());
         let more_samples = more_samples.max(affordable(graph, MANY_SAMPLES_WORK, 1..=SAMPLES));
         let sampled = inputs.typical(graph.row_len(), more_samples);
@@ -171,7 +169,6 @@ impl Trial {
             first: if alike { cases.items(graph) } else { items },
             cases,
             samples,
-            chosen_by_samples: is_wide,
             sampled,
             last: RefCell::default(),
         })
@@ -224,8 +221,7 @@ impl Trial {
         let repeats = self.repeats.min(TO_CHOOSE);
         let runs = self.first_runs(graph, rounding, repeats)?;
         let looks = [(self.first, false)].into_iter();
-        let by_samples = self.sampled().filter(|_| self.chosen_by_samples);
-        let looks: Vec<(usize, bool)> = looks.chain(by_samples).collect();
+        let looks: Vec<(usize, bool)> = looks.chain(self.sampled()).collect();
         let cases = (&self.cases, &self.small[..]);
         Ok(Erred::of(&shares(
             graph,
@@ -244,8 +240,7 @@ impl Trial {
 
     /// The multiply-adds that looking among more samples costs.
     pub(super) fn work_of_samples(&self, graph: &Graph) -> usize {
-        let sampled = self.sampled.as_ref().filter(|_| self.chosen_by_samples);
-        let items = sampled.map_or(0, |cases| cases.items(graph));
+        let items = self.sampled.as_ref().map_or(0, |cases| cases.items(graph));
         (TO_CHOOSE * items).saturating_mul(work_of_item(graph))
     }
 
@@ -255,7 +250,7 @@ impl Trial {
         graph: &Graph,
         rounding: &Rounding,
     ) -> Result<Erred, PlanError> {
-        let Some(cases) = self.sampled.as_ref().filter(|_| self.chosen_by_samples) else {
+        let Some(cases) = &self.sampled else {
             return Ok(Erred::default());
         };
         let runs = runs(
@@ -269,9 +264,9 @@ impl Trial {
         Ok(Erred::of(&shares(graph, rounding, cases, &looks, &runs)))
     }
 
-    /// Whether plans are chosen by columns of outputs, too.
+    /// Whether columns of outputs are looked at by themselves.
     pub(super) fn has_columns(&self) -> bool {
-        self.chosen_by_samples && self.small.iter().any(|columns| !columns.is_empty())
+        self.small.iter().any(|columns| !columns.is_empty())
     }
 
     /// How many manners of rounding the chosen plan is tried in.

@@ -32,7 +32,6 @@ fn trial(graph: &Graph, first: usize, all: &[f32]) -> Trial {
         cases: Cases::new(graph, all.to_vec()).unwrap(),
         first,
         samples: 0,
-        chosen_by_samples: true,
         sampled: None,
         repeats: MANNERS.len(),
         last: RefCell::default(),
