@@ -83,7 +83,7 @@ def test_a_constant_may_be_chosen(tmp_path):
 
 
 def test_a_graph_may_ask_again(tmp_path):
-    """Names that both graphs have, too, and an output that nothing reads."""
+    """Both of its graphs have the same names, and a node that nothing reads."""
     path = tmp_path / "within.onnx"
     turned = [helper.make_node("Neg", ["x"], ["t"]), helper.make_node("Relu", ["x"], ["u"])]
     kept = [helper.make_node("Identity", ["x"], ["t"]), helper.make_node("Abs", ["x"], ["u"])]

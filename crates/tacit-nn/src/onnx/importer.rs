@@ -404,6 +404,7 @@ fn unknown(node: &NodeProto) -> Vec<Value> {
     vec![Value::Unknown; node.output.len()]
 }
 
+/// The name of a node in messages: its own, or that of its first output.
 pub(super) fn name_of(node: &NodeProto) -> &str {
     if node.name.is_empty() {
         let named = node.output.iter().find(|name| !name.is_empty());

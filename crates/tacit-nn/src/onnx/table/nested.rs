@@ -13,7 +13,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             ("else_branch", Graph, 0, NOW),
             ("then_branch", Graph, 0, NOW),
         ],
-        "of a computed condition both graphs are computed, and must give values of the same shapes",
+        "of a constant condition; of a computed one both graphs are computed, and must give values of the same shapes",
     ),
     op("Loop", MANY, &[("body", Graph, 0, NOW)], TURNS),
     from(
