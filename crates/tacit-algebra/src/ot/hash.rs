@@ -1,7 +1,7 @@
 //! The hash that breaks the correlation of OTs.
 //!
 //! The pad of block `x` is `E_k(s(x)) ^ s(x)`, with AES-128 for `E`, `s(l, r) = (l ^ r, l)` of a
-//! block's halves, and for `k` the session's nonce plus the number of the key: a multi-instance
+//! block's halves, and for `k` the session's nonce XOR the number of the key: a multi-instance
 //! tweakable hash (Guo, Katz, Wang, Weng, Yu: "Better Concrete Security for Half-Gates Garbling (in
 //! the Multi-Instance Setting)", CRYPTO 2020; the bound below is derived here). A key makes at most [`PADS`] pads: those of
 //! `16 / 2^m` neighbouring 1-of-2^m transfers, of one transfer with `m` = 4, of sixteen neighbouring

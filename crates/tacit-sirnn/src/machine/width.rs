@@ -21,7 +21,12 @@ impl Sirnn {
     /// `trunc` = 0. To more, then those of a zero extension with a known top bit. What a party knows
     /// it resizes itself.
     pub(super) fn resized(&mut self, x: &Tensor, trunc: u32, bits: u32) -> Result<Tensor, Error> {
-        if trunc >= x.bits || !(1..=self.bits).contains(&bits) {
+        // What is extended is below a quarter of its range, so that it has 2 bits at least.
+        let least = match bits.saturating_add(trunc) > x.bits {
+            true => 2,
+            false => 1,
+        };
+        if x.bits.saturating_sub(trunc) < least || !(1..=self.bits).contains(&bits) {
             return Err(Error::Invalid(format!(
                 "numbers of {} bits, less {trunc}, in {bits} bits",
                 x.bits

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use tacit_algebra::{Prg, wipe};
+use tacit_algebra::{Prg, vec, wipe};
 use tacit_lattice::{Basis, Evaluation, Parameters, Secret, wire};
 use tacit_protocols::Error;
 use tacit_protocols::message::{Length, Message};
+use zeroize::Zeroizing;
 
 use super::super::Live;
 use super::SEED;
@@ -35,6 +36,25 @@ pub(crate) type Wanted = [BTreeMap<usize, u32>; 2];
 pub(crate) struct Keys {
     pub(super) own: BTreeMap<usize, (u32, Secret)>,
     pub(super) theirs: BTreeMap<usize, Arc<Evaluation>>,
+    pub(super) masks: Masks,
+}
+
+/// What answers hide their numbers by: all of a session from one stream. An input of zeros shows whoever encrypted it
+/// masks themselves; were every answer's at the start of a stream of its own, one call of AES would test a guess against
+/// the keys of all.
+#[derive(Default)]
+pub(super) struct Masks(Option<Prg>);
+
+impl Masks {
+    /// `n` numbers modulo `2^bits`.
+    pub(super) fn draw(&mut self, n: usize, bits: u32) -> Result<Zeroizing<Vec<u64>>, Error> {
+        let stream = match self.0.take() {
+            Some(stream) => stream,
+            None => generator()?,
+        };
+        let numbers = Zeroizing::new(self.0.insert(stream).ring(n));
+        Ok(Zeroizing::new(vec::low_bits(&numbers, bits)))
+    }
 }
 
 /// The transforms of a set, made once.
@@ -101,4 +121,21 @@ fn read(set: usize, levels: u32, message: &[u8]) -> Option<Evaluation> {
         &mut Prg::new(*seed),
         halves,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No block of the stream makes masks twice, whatever the lengths.
+    #[test]
+    fn masks_of_all_answers_are_of_one_stream() {
+        let stream = || Prg::new([7; SEED]);
+        let mut masks = Masks(Some(stream()));
+        let mut drawn = |n| masks.draw(n, 37).expect("random numbers");
+        let (first, second) = (drawn(3), drawn(2));
+        // Two numbers are a block.
+        let all = vec::low_bits(&stream().ring::<u64>(6), 37);
+        assert_eq!((&first[..], &second[..]), (&all[..3], &all[4..]));
+    }
 }

@@ -26,7 +26,7 @@ mod tests;
 mod way;
 
 use rayon::prelude::*;
-use tacit_algebra::{Prg, vec};
+use tacit_algebra::Prg;
 use tacit_lattice::answer::{Answer, Masks};
 use tacit_lattice::pack::Packing;
 use tacit_lattice::{Basis, Ciphertext, Evaluation, Poly, Sums, wire};
@@ -184,11 +184,15 @@ impl Live {
             let mut made = Vec::with_capacity(packed.len());
             for (block, ciphertext) in round.blocks.clone().zip(packed) {
                 let opened = opened(way, &round, &blocks[block]);
-                made.push((opened, ciphertext, [generator()?, generator()?]));
+                let random = self.keys.masks.draw(opened.at.len(), way.bits)?;
+                made.push((opened, ciphertext, random, generator()?));
             }
             let made: Vec<_> = made
                 .into_par_iter()
-                .map(|(opened, ciphertext, prgs)| evaluator.answer(opened, ciphertext, prgs))
+                .map(|(opened, ciphertext, random, noise)| {
+                    let message = evaluator.answer(&opened, ciphertext, &random, noise);
+                    (opened, random, message)
+                })
                 .collect();
             for (block, (opened, random, message)) in round.blocks.clone().zip(made) {
                 self.send(
@@ -350,22 +354,21 @@ impl Evaluator<'_> {
     /// The answer that opens a ciphertext plus random numbers, and these.
     fn answer(
         &self,
-        opened: Opened,
+        opened: &Opened,
         ciphertext: Ciphertext,
-        [mut prg, mut noise]: [Prg; 2],
-    ) -> (Opened, Zeroizing<Vec<u64>>, Vec<u8>) {
+        random: &[u64],
+        mut noise: Prg,
+    ) -> Vec<u8> {
         let way = self.way;
-        let random = vec::low_bits(&prg.ring(opened.at.len()), way.bits);
-        let random = Zeroizing::new(random);
         let masks = Masks {
             at: &opened.at,
-            numbers: &random,
+            numbers: random,
             bits: way.bits,
             flood: way.need.flood(self.basis.parameters()),
         };
         let answer = Answer::make(self.basis, self.keys, ciphertext, &masks, &mut noise);
         let mut message = Vec::new();
         wire::write_answer(self.basis, &answer, way.bits, &mut message);
-        (opened, random, message)
+        message
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tacit_algebra::MatMul;
+use tacit_algebra::{MatMul, vec};
 use tacit_net::memory::mesh;
 use tacit_net::testing::{self, Fate};
 use tacit_net::{LinkModel, Party};

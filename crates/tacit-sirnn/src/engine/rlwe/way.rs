@@ -175,9 +175,11 @@ impl Way {
         2 * count * self.cut.degree * 8
     }
 
-    /// About how many bytes the left factor's ciphertexts take at the party that answers.
+    /// About how many bytes the left factor's ciphertexts take at the party that answers, and the messages that they
+    /// are read of.
     pub(crate) fn memory(&self) -> u64 {
-        self.inputs().saturating_mul(self.ciphertext()) as u64
+        let each = self.ciphertext() + self.input_len();
+        self.inputs().saturating_mul(each) as u64
     }
 
     /// Blocks of places that are computed together: as many as take 64 MiB, of which each level of
