@@ -10,7 +10,7 @@ use crate::FrameFault;
 
 /// The version of everything that parties send: of frames, and of every protocol's messages in them. It is
 /// raised when either changes; parties of two versions refuse each other when they greet.
-pub const VERSION: u16 = 19;
+pub const VERSION: u16 = 20;
 pub(crate) const HEADER: usize = 44;
 pub(crate) const MAX_PAYLOAD: usize = 1 << 20;
 

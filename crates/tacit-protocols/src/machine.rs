@@ -104,6 +104,12 @@ pub trait Machine: Sized {
     fn public_by(&mut self, values: impl FnOnce() -> Vec<i64>) -> Operand<Self::Share> {
         Operand::Public(values().into())
     }
+    /// The most last places by which a truncation may be off a quotient that is exact: what compares such numbers for
+    /// equality leaves room for them.
+    fn off_exact(&self) -> i64 {
+        0
+    }
+
     /// Opens `x`; `None` for those outside the audience.
     fn reveal(&mut self, x: &Self::Share, to: Audience) -> Result<Option<Vec<i64>>, Error>;
 
@@ -124,6 +130,11 @@ pub trait Machine: Sized {
     fn save(&self, x: &Self::Share) -> Vec<u8>;
     /// A share of `n` elements that [`Machine::save`] made bytes of; others are refused.
     fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error>;
+    /// A share of `n` elements of which a client that is no party gave every party its part, as [`Machine::load`] reads
+    /// it. What the client gave may be no sharing of anything; what comes of it is one.
+    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error> {
+        self.load(n, bytes)
+    }
     /// This party's part of `x` as bytes for a client that is no party, who puts the values together
     /// from the parts of all: after a verification, where there is one. The client learns the values, and
     /// no more than a party to whom they are revealed, even together with one that is corrupt.

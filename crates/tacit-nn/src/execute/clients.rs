@@ -8,14 +8,14 @@ use super::opening::to_open;
 use crate::plan::{INPUT, OUTPUT, Plan};
 
 /// The inputs of several clients, one behind the other, in the ring: of each so many items, and this
-/// party's share of them. Local.
+/// party's share of them, as the protocol takes in what it cannot trust.
 pub fn take_input(
     plan: &Plan,
     machine: &mut Erased,
     requests: &[(usize, &[u8])],
 ) -> Result<Handle, Error> {
     check_batch(plan, requests.iter().map(|(items, _)| items).sum())?;
-    let one = |&(items, share): &(usize, &[u8])| machine.load(items * plan.input_len(), share);
+    let one = |&(items, share): &(usize, &[u8])| machine.take_in(items * plan.input_len(), share);
     let parts: Vec<Handle> = requests.iter().map(one).collect::<Result<_, _>>()?;
     Ok(machine.concat(&parts.iter().collect::<Vec<_>>()))
 }

@@ -100,6 +100,7 @@ type Made = Result<Handle, Error>;
 calls! {
     look:
     fn element_bits(&self) -> u32;
+    fn off_exact(&self) -> i64;
     fn cost_model(&self) -> &dyn CostModel;
     fn save(&self, x: &Handle) -> Vec<u8>;
     fn len(&self, x: &Handle) -> usize;
@@ -116,6 +117,7 @@ calls! {
     fn reusable(&mut self, x: Handle) -> Made;
     fn known(&mut self, x: Handle, owner: usize) -> Handle;
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made;
+    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Made;
     fn hand_out(&mut self, x: &Handle) -> Result<Vec<u8>, Error>;
     fn add(&mut self, x: &Handle, y: &Handle) -> Handle;
     fn sub(&mut self, x: &Handle, y: &Handle) -> Handle;
@@ -223,6 +225,12 @@ impl<M: Hidden> Calls for M {
     }
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made {
         Machine::load(self, n, bytes).map(Handle::new)
+    }
+    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Made {
+        Machine::take_in(self, n, bytes).map(Handle::new)
+    }
+    fn off_exact(&self) -> i64 {
+        Machine::off_exact(self)
     }
     fn hand_out(&mut self, x: &Handle) -> Result<Vec<u8>, Error> {
         Machine::hand_out(self, x.get())

@@ -75,6 +75,7 @@ use small::Small;
 pub const MAX_PARTIES: usize = 63;
 
 const INPUT: Message<Elements> = Message::new("shamir input");
+const TAKE_IN: Message<Elements> = Message::new("shamir: input of a client");
 const REVEAL: Message<Elements> = Message::new("shamir reveal");
 
 /// One party's end of the protocol over the field `F`.
@@ -298,6 +299,29 @@ impl<F: Field> Machine for Shamir<F> {
     fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Buffer<F>, Error> {
         let elements = from_wire(bytes, n).ok_or_else(|| not_saved(n))?;
         Ok(elements.into())
+    }
+
+    /// The first `t + 1` parties deal what they were given, each times its factor at 0, and all add up what they are
+    /// dealt: parts that lie on no polynomial would open to other numbers at other parties, and show what masks hide. 1
+    /// hop; each of the `t + 1` sends `n - 1 - t` elements for each value.
+    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Result<Buffer<F>, Error> {
+        let given = self.load(n, bytes)?;
+        let (id, threshold) = (self.party.id(), self.params.threshold);
+        let points: Vec<u64> = (0..=threshold).map(|dealer| dealer as u64 + 1).collect();
+        let factors = Matrix::<F>::lagrange(&points, &[0]).data;
+        let mut parts = Vec::with_capacity(threshold + 1);
+        if let Some(&factor) = factors.get(id) {
+            let dealing = Dealing::input(&self.params, id, TAKE_IN);
+            parts.push(self.deal(&dealing, buffer::scale(&given, factor))?);
+        }
+        for dealer in (0..=threshold).filter(|&dealer| dealer != id) {
+            let place = self.params.before(id, dealer);
+            parts.push(self.receive(dealer, place, TAKE_IN, threshold, n)?);
+        }
+        let sum = parts
+            .into_iter()
+            .reduce(|sum, part| buffer::add(&sum, &part));
+        Ok(sum.expect("there is a first party"))
     }
 
     fn len(&self, x: &Buffer<F>) -> usize {

@@ -392,3 +392,24 @@ fn a_double_is_taken_from_its_front() {
         (&all[4..], &vec::neg(&all[4..])[..])
     );
 }
+
+/// Whatever a client gives every party, what they take in lies on polynomials of their degree, at 0 where those through
+/// the first parties' parts are: a sharing keeps its values.
+#[test]
+fn what_a_client_gives_lies_on_polynomials() {
+    const N: usize = 4;
+    for (parties, threshold) in [(3, 1), (4, 1), (5, 2), (7, 2)] {
+        let options = options(parties, threshold, Comparison::Auto);
+        let number = |id: usize, i: usize| F61::from_u64((7919 * id * id + 104_729 * i + 1) as u64);
+        let given = |id: usize| -> Vec<F61> { (0..N).map(|i| number(id, i)).collect() };
+        let shares = run::<F61, _>(mesh(parties), &options, |machine| {
+            let id = machine.party().id();
+            let taken = machine.take_in(N, &to_wire::<F61>(&given(id).into()))?;
+            Ok(taken.to_vec())
+        });
+        let shares: Vec<&[F61]> = shares.iter().map(Vec::as_slice).collect();
+        let first: Vec<Vec<F61>> = (0..=threshold).map(given).collect();
+        let first: Vec<&[F61]> = first.iter().map(Vec::as_slice).collect();
+        assert_eq!(open(&shares, threshold), open(&first, threshold));
+    }
+}

@@ -50,14 +50,27 @@ struct Parties {
 impl Parties {
     /// Parties of a protocol, whose configs `edit` changes.
     fn prepared(name: &str, protocol: &str, edit: impl Fn(usize, String) -> String) -> Self {
+        Parties::serving(
+            name,
+            &format!(r#""protocol": "{protocol}""#),
+            digits(),
+            edit,
+        )
+    }
+
+    /// Parties of a protocol and its options that serve a model.
+    fn serving(
+        name: &str,
+        protocol: &str,
+        model: PathBuf,
+        edit: impl Fn(usize, String) -> String,
+    ) -> Self {
         let dir = std::env::temp_dir().join(format!("tacit-serve-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         let options = InitOptions {
-            model: Some(digits()),
-            ..InitOptions::from_json(&format!(
-                r#"{{"protocol": "{protocol}", "service": true, "port": 1}}"#
-            ))
-            .expect("options")
+            model: Some(model),
+            ..InitOptions::from_json(&format!(r#"{{{protocol}, "service": true, "port": 1}}"#))
+                .expect("options")
         };
         init(&dir, &options).expect("folders");
         let mut folders: Vec<PathBuf> = fs::read_dir(&dir)
@@ -65,7 +78,7 @@ impl Parties {
             .map(|entry| entry.expect("an entry").path())
             .collect();
         folders.sort();
-        if protocol == "sirnn" {
+        if protocol.contains("sirnn") {
             // The server is party 0.
             folders.reverse();
         }

@@ -58,6 +58,51 @@ fn contradictory_shares_are_refused_alone() {
     }
 }
 
+/// Shares of no polynomial, of a model that begins with signs: whoever sends them has an answer of no meaning, the others
+/// theirs, and no party fails. As they were sent, every party would open them to another number.
+#[test]
+fn shares_on_no_polynomial_disturb_nobody() {
+    let x: Array = (vec![1.5, -2.0], vec![1, 2]);
+    for of in [3, 4] {
+        let name = format!("crooked-{of}");
+        let model = std::env::temp_dir().join(format!("tacit-{name}-{}.onnx", std::process::id()));
+        fs::write(&model, signs()).expect("written");
+        let protocol = format!(r#""protocol": "shamir", "parties": {of}"#);
+        let mut parties = Parties::serving(&name, &protocol, model.clone(), same);
+        parties.start();
+        let sharing = parties.sharing();
+        for party in 0..of {
+            let id = 10 + party as u8;
+            let (_, mut bodies) = sharing.split(given(&x)).expect("it fits");
+            bodies[party][0] ^= 1;
+            let (_, good) = sharing.split(given(&x)).expect("it fits");
+            parties.submit([id; 16], 1, &bodies);
+            parties.submit([id + 100; 16], 1, &good);
+            let answers = parties.answers(&[id; 16]);
+            assert!(answers.iter().all(Result::is_ok), "{name}: {answers:?}");
+            let found = parties.joined(&sharing, id + 100, 1);
+            assert!(
+                (found[0] - 1.5).abs() < 1e-3 && found[1].abs() < 1e-3,
+                "{found:?}"
+            );
+        }
+        parties.drain(0);
+        fs::remove_file(&model).expect("it was written");
+    }
+}
+
+/// A file of one ReLU of two numbers.
+fn signs() -> Vec<u8> {
+    let field = |number: u8, of: &[u8]| [&[number << 3 | 2, of.len() as u8], of].concat();
+    let node = [field(1, b"x"), field(2, b"y"), field(4, b"Relu")].concat();
+    let shape = [field(1, &field(2, b"n")), field(1, &[8, 2])].concat();
+    let floats = [vec![8, 1], field(2, &shape)].concat();
+    let value = |name: &[u8]| [field(1, name), field(2, &field(1, &floats))].concat();
+    let ends = [field(11, &value(b"x")), field(12, &value(b"y"))].concat();
+    let graph = [field(1, &node), field(2, b"g"), ends].concat();
+    [vec![8, 8], field(7, &graph), field(8, &[16, 13])].concat()
+}
+
 /// A client that knows the number of another's request, as a corrupt party may tell it, and is there first at one
 /// party or two: what belongs to two inputs is never computed together. A third party's own secrets do not help.
 #[test]
