@@ -6,6 +6,7 @@ use super::inputs::{self, Row};
 use super::ranges::{self, Bound, Interval, Random};
 use super::rounded::inverted;
 use super::trial::{TRIAL_ITEMS, TRIAL_WORK, affordable};
+use super::worst::worst_case;
 use super::{PlanError, PlanOptions};
 use crate::graph::{Graph, ValueId};
 use crate::reference::{self, Ends, Lanes, NONE, Ranges, ShapeError, items, join, look};
@@ -98,7 +99,7 @@ impl Inputs {
         let mut unlike = vec![NONE; typical.len()];
         let none = ranges::without_end(unlike.clone());
         self.unlike.show(&mut unlike);
-        let worst = ranges::worst_case(graph, &self.ends);
+        let worst = worst_case(graph, &self.ends);
         let margin = match self.sampled {
             true => margin,
             false => MADE_UP_MARGIN * margin,

@@ -17,6 +17,7 @@ use pick::{Best, ENOUGH, ENOUGH_SURE, OF_ALL, OF_SAMPLES};
 
 use super::bounds::Inputs;
 use super::doubts::{doubts, labels, led_beyond, rounding};
+use super::encoded::led;
 use super::mixed::{self, Assigned, Precision, TRIED};
 use super::ranges::Bound;
 use super::ranks::Ranks;
@@ -85,6 +86,8 @@ pub(super) struct Choice<'a> {
     ranges: [Rc<[Bound]>; 4],
     /// The largest magnitude of the numbers of every input.
     pub inputs: Vec<f64>,
+    /// How far from 0 each number of the inputs' row is at most.
+    ends: Vec<f64>,
     trial: Trial,
     /// The largest factor and term of every layer.
     largest: Vec<[f64; 2]>,
@@ -114,6 +117,7 @@ impl<'a> Choice<'a> {
             ranges: [observed.into(), widened, worst.into(), typical.into()],
             trial: Trial::new(graph, &inputs, options.modulus.is_wide())?,
             inputs: inputs.ranges,
+            ends: inputs.ends,
             largest,
             ranks,
         })
@@ -225,6 +229,20 @@ impl<'a> Choice<'a> {
         made: impl Fn(&Rc<[Bound]>, u32) -> Result<Candidate<T>, PlanError>,
     ) -> Result<Chosen<T>, PlanError> {
         let look = |of: &Candidate<T>| self.trial.shown(self.graph, &of.rounding, of.loses());
+        for _ in 0..WIDENED {
+            let led = led(self.graph, &self.ends, &best.rounding, &best.bounds);
+            let Some((wider, first)) = led else {
+                break;
+            };
+            let mut bits = (fewest..=best.bits).rev();
+            let Some(other) = bits.find_map(|bits| made(&wider, bits).ok()) else {
+                // Signs are taken of as many bits as that takes all the same.
+                best.bounds = wider;
+                best.doubts.push(led_beyond(&self.named(first)));
+                break;
+            };
+            best = other;
+        }
         let mut tried = look(&best)?;
         for _ in 0..WIDENED {
             let Some((wider, _)) = reached(&best, &tried.seen) else {

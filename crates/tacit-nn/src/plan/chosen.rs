@@ -106,7 +106,7 @@ fn moved(graph: &Graph, id: ValueId) -> Option<(&[u32], ValueId)> {
 #[cfg(test)]
 mod tests {
     use super::super::graphs::{graph, node};
-    use super::super::ranges::worst_case;
+    use super::super::worst::worst_case;
     use super::*;
     use crate::graph::{Affine, Node};
 

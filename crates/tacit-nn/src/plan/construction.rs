@@ -247,7 +247,7 @@ fn divides(pool: &Pool, rows: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::graphs::{graph, node, pool};
-    use super::super::ranges::worst_case;
+    use super::super::worst::worst_case;
     use super::*;
     use crate::graph::Matrices;
 

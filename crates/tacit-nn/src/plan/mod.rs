@@ -11,6 +11,7 @@ mod chosen;
 mod clip;
 mod construction;
 mod doubts;
+mod encoded;
 mod end;
 mod error;
 mod functions;
@@ -42,6 +43,7 @@ mod units;
 mod variance;
 mod whole;
 mod wire;
+mod worst;
 
 use std::collections::{HashMap, HashSet};
 
@@ -70,7 +72,7 @@ use options::check_options;
 pub use options::{DEFAULT_INPUT_RANGE, PlanOptions};
 pub use places::Places;
 use ranges::Bound;
-pub(crate) use ranges::{Random, worst_case};
+pub(crate) use ranges::Random;
 pub(crate) use ranks::{Ranks, most_rank, rank, ranks_dropped};
 pub use reveal::{Opening, Reveal, Scores};
 use scales::{Limits, Scale, Scaled};
@@ -78,6 +80,7 @@ pub(crate) use trial::{TRIAL_WORK, affordable};
 pub use truncations::Truncated;
 pub(crate) use wire::MAX_LAYERS;
 pub use wire::{MAX_ITEM_BYTES, WireError};
+pub(crate) use worst::worst_case;
 
 /// Whether a product is truncated after or its factors before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,7 @@
 use rayon::prelude::*;
 use tacit_algebra::isa::{Loop, run};
 
-use super::{construction, row};
-use crate::graph::{Affine, FILL, Function, Graph, Node, Op};
+use crate::graph::{Affine, FILL, Function, Node, Op};
 use crate::reference::Ranges;
 
 /// What the planner assumes of the size of a value.
@@ -106,25 +105,6 @@ pub(super) const FAR: f64 = 1e150;
 
 pub(super) fn hull(a: Interval, b: Interval) -> Interval {
     (a.0.min(b.0), a.1.max(b.1))
-}
-
-/// The interval of each value, for items whose numbers are at most `ends` from 0.
-pub(crate) fn worst_case(graph: &Graph, ends: &[f64]) -> Vec<Interval> {
-    let row = row::intervals(graph, ends);
-    let all = row.iter().copied();
-    let mut intervals = vec![all.reduce(hull).unwrap_or((0.0, 0.0))];
-    let mut own = row::Own::new(graph, &row);
-    for node in &graph.nodes {
-        let inputs: Vec<Interval> = node.inputs.iter().map(|&id| intervals[id]).collect();
-        let of_row = own.of(node, intervals.len());
-        let (low, high) = of_row.unwrap_or_else(|| interval(node, &inputs));
-        let (least, most) = construction::limits(graph, node, &intervals);
-        // What is beyond all numbers, or none, may be anything.
-        let end = |v: f64, far: f64| if v.is_nan() { far } else { v.clamp(-FAR, FAR) };
-        let (low, high) = (end(low, -FAR), end(high, FAR));
-        intervals.push((low.clamp(least, most), high.clamp(least, most)));
-    }
-    intervals
 }
 
 pub(super) fn interval(node: &Node, inputs: &[Interval]) -> Interval {
@@ -325,8 +305,9 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::super::graphs::{graph, node, pool};
+    use super::super::worst::worst_case;
     use super::*;
-    use crate::graph::{Conv, ConvGeometry, Pool};
+    use crate::graph::{Conv, ConvGeometry, Graph, Pool};
     use crate::reference;
 
     /// Every layer reads the one before.

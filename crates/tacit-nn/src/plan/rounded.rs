@@ -125,7 +125,7 @@ pub(super) fn inverted(graph: &Graph) -> Vec<bool> {
 }
 
 /// What each element of a mean is off by, for its public factor is rounded; nothing of other layers.
-fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
+pub(super) fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
     let of = |(node, &bits): (&Node, &u32)| match &node.op {
         Op::AveragePool(pool) => {
             let unit = f64::from(bits).exp2();
@@ -140,7 +140,7 @@ fn rounded_means(graph: &Graph, rounding: &Rounding) -> Vec<Vec<f64>> {
 }
 
 /// A layer's operation with rounded weights, if it has any.
-fn rounded_op(op: &Op, layer: usize, rounding: &Rounding) -> Option<Op> {
+pub(super) fn rounded_op(op: &Op, layer: usize, rounding: &Rounding) -> Option<Op> {
     if op.weights().iter().all(|weights| weights.is_empty()) {
         return None;
     }

@@ -85,6 +85,7 @@ fn measured(
         options: &options,
         ranges: std::array::from_fn(|_| Rc::from([])),
         inputs: vec![1.0],
+        ends: vec![1.0; graph.row_len()],
         largest: vec![[0.0; 2]; graph.nodes.len()],
         trial,
         ranks: None,
