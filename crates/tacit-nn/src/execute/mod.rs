@@ -154,6 +154,8 @@ pub fn execute(
         ));
     }
     let last_use = plan.last_uses();
+    let off = Some(machine.off_exact()).filter(|&off| off > 0);
+    let off = off.map(|off| (off, plan.are_truncated()));
     let mut values = vec![Some(Parts::whole(batch.items, input))];
     for (i, layer) in plan.layers.iter().enumerate() {
         observe(Progress {
@@ -164,7 +166,12 @@ pub fn execute(
         let weights = &weights[layer.weights_of.unwrap_or(i)];
         let ends = |id: usize| last_use[id] == Some(i);
         let ranges = batch.of_layer(i);
-        let output = in_parts(plan, machine, layer, weights, ranges, &mut values, ends)?;
+        let truncated = |(off, are_truncated): &(i64, Vec<bool>)| {
+            are_truncated[layer.inputs[0]].then_some(*off)
+        };
+        let slack = off.as_ref().and_then(truncated).unwrap_or(0);
+        let with = (weights, slack);
+        let output = in_parts(plan, machine, layer, with, ranges, &mut values, ends)?;
         for &id in layer.inputs.iter().filter(|&&id| ends(id)) {
             values[id] = None;
         }
@@ -182,7 +189,7 @@ fn in_parts(
     plan: &Plan,
     machine: &mut Erased,
     layer: &Layer,
-    weights: &Operands,
+    (weights, slack): (&Operands, i64),
     ranges: Option<Vec<Range>>,
     values: &mut [Option<Parts>],
     ends: impl Fn(usize) -> bool,
@@ -210,6 +217,7 @@ fn in_parts(
             layer,
             weights,
             batch,
+            slack,
         };
         outputs.push(step.run(machine, &inputs.ok_or_else(early)?)?);
         for &id in layer.inputs.iter().filter(|&&id| ends(id)) {

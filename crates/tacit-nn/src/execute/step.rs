@@ -15,6 +15,8 @@ pub(super) struct Step<'a> {
     pub layer: &'a Layer,
     pub weights: &'a Operands,
     pub batch: usize,
+    /// How many last places below an exact number the first input may be where it is that number.
+    pub slack: i64,
 }
 
 impl Step<'_> {
@@ -178,8 +180,21 @@ impl Step<'_> {
         let [zeros, ones] = [0, one].map(|v| machine.constant_by(n, || vec![v; n]));
         let zeros = machine.resize(&zeros, 0, bits)?;
         let ones = machine.resize(&ones, 0, bits)?;
-        let positive = machine.drelu(x, self.layer.keys.into())?;
+        let x = self.raised(machine, x);
+        let positive = machine.drelu(&x, self.layer.keys.into())?;
         machine.select(&positive, &zeros, &ones)
+    }
+
+    /// The input, raised by what it may be below an exact number, which it then reaches. Local.
+    fn raised(&self, machine: &mut Erased, x: &Handle) -> Handle {
+        match self.slack {
+            0 => x.clone(),
+            slack => {
+                let n = machine.len(x);
+                let slack = machine.constant_by(n, || vec![slack; n]);
+                machine.add(x, &slack)
+            }
+        }
     }
 
     /// The largest of the whole numbers that `x` reaches, or, of the nearest, that `x + 1/2` does: found from
@@ -199,6 +214,10 @@ impl Step<'_> {
             let all = machine.constant_by(n, || vec![v; n]);
             machine.resize(&all, 0, number.bits)
         };
+        let raised = match whole {
+            Whole::Down => self.raised(machine, x),
+            Whole::Nearest => x.clone(),
+        };
         let zeros = all(machine, 0)?;
         let mut found = all(machine, low * one)?;
         for step in (0..steps).rev() {
@@ -208,7 +227,7 @@ impl Step<'_> {
                 Whole::Nearest => size - one / 2 + i64::from(step == 0),
             };
             let [size, reach] = [all(machine, size)?, all(machine, reach)?];
-            let over = machine.sub(x, &found);
+            let over = machine.sub(&raised, &found);
             let over = machine.sub(&over, &reach);
             let reached = machine.drelu(&over, self.layer.keys.into())?;
             let step = machine.select(&reached, &zeros, &size)?;

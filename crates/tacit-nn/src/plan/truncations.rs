@@ -1,5 +1,7 @@
 //! What a run of a plan truncates.
 
+use std::collections::HashSet;
+
 use super::{LayerOp, Plan};
 use crate::graph::ValueId;
 
@@ -15,6 +17,22 @@ pub struct Truncated {
 }
 
 impl Plan {
+    /// Whether each value is made of what is truncated on the way, so that it may be off an exact number.
+    pub(crate) fn are_truncated(&self) -> Vec<bool> {
+        let own: HashSet<ValueId> = self.truncated().iter().map(|each| each.layer + 1).collect();
+        let mut are_truncated = vec![false];
+        for (i, layer) in self.layers.iter().enumerate() {
+            let of_inputs = layer.inputs.iter().any(|&id| are_truncated[id]);
+            are_truncated.push(match layer.op {
+                // What signs choose is exact, whatever they are of.
+                LayerOp::NonNegative | LayerOp::Whole { .. } => false,
+                LayerOp::Function(_) => true,
+                _ => of_inputs || own.contains(&(i + 1)),
+            });
+        }
+        are_truncated
+    }
+
     /// All truncations of a run, in order.
     pub fn truncated(&self) -> Vec<Truncated> {
         let mut all = Vec::new();

@@ -187,6 +187,14 @@ impl<R: Ring> Machine for Falcon<R> {
         Ok(share)
     }
 
+    /// Verified truncations round each component by itself.
+    fn off_exact(&self) -> i64 {
+        match (&self.checks, self.options.truncation) {
+            (Some(_), Truncation::Gap) => 2,
+            _ => 0,
+        }
+    }
+
     fn len(&self, x: &Self::Share) -> usize {
         x.own.len()
     }
