@@ -127,3 +127,22 @@ def test_graphs_of_other_shapes_are_refused(tmp_path):
     write(path, graph(VERIFIER, [1, 1]), graph(as_it_is, [1, 1]), several)
     with pytest.raises(tacit.TacitError, match="4 truths for one item"):
         tacit.compile(path)
+
+
+def test_what_nobody_reads_of_either_graph_is_left_out(tmp_path):
+    """A second output of other shapes, and a node of an unknown operation that no other reads."""
+    path = tmp_path / "unread.onnx"
+    more = [helper.make_node("Concat", ["p", "p"], ["e"], axis=1)]
+    ways = [graph(VERIFIER, [1, 1]), graph(more, [1, 2])]
+    for way, shape in zip(ways, ([1, 1], [1, 1]), strict=True):
+        way.node.append(helper.make_node("Neg", ["p"], ["n"]))
+        way.output.append(value("n", shape))
+    ways[0].node.append(helper.make_node("Unique", ["p"], ["alone"]))
+    write(path, *ways, OVER_HALF)
+    model = onnx.load(path)
+    either = next(node for node in model.graph.node if node.op_type == "If")
+    either.output[:] = ["unread", "y"]
+    onnx.save(model, path)
+    samples, x = RNG.normal(size=(2, 24, 4)).astype(np.float32)
+    found = tacit.local("clear").predict(tacit.compile(path, samples=samples), x).output
+    assert np.abs(found - by_item(path, x)).max() <= 0.01

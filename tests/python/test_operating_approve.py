@@ -145,6 +145,13 @@ def test_layers_that_differ():
     assert layers(before, swapped) == [("layers", "another order", "another order")]
 
 
+def test_layers_of_one_name_hide_nothing():
+    """Plans with such layers are refused when they are read; the last of a name stood for all."""
+    one = {"name": "a", "op": "Relu"}
+    before, now = {"layers": [one]}, {"layers": [{"name": "a", "op": "Sign"}, one]}
+    assert layers(before, now) == [("layers", "1", "2, which differ")]
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("digest", "00" * 32), ("reveal", "class"), ("security", "malicious"), ("version", "7")],

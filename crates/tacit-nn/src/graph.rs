@@ -8,6 +8,7 @@ mod input;
 mod lookup;
 mod matrices;
 mod output;
+mod pool;
 mod whole;
 
 use std::sync::{Arc, LazyLock};
@@ -20,6 +21,7 @@ pub use input::{Input, InputKind, Missing, Texts, given_shape, row_shape};
 pub use lookup::Lookup;
 pub use matrices::Matrices;
 pub use output::{Classes, Output};
+pub use pool::Pool;
 pub use tacit_client::tail::{Tail, TailFunction};
 pub use whole::Whole;
 
@@ -326,106 +328,6 @@ impl Affine {
         } else {
             self.shift[self.channel(e)]
         }
-    }
-}
-
-/// The windows of a pooling layer over one item of channels x height x width.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pool {
-    /// Channels of the input.
-    pub channels: usize,
-    /// Height of the input.
-    pub height: usize,
-    /// Width of the input.
-    pub width: usize,
-    /// Height and width of a window.
-    pub kernel: [usize; 2],
-    /// Vertical and horizontal stride.
-    pub stride: [usize; 2],
-    /// Padding: top, left, bottom, right.
-    pub pad: [usize; 4],
-    /// Vertical and horizontal dilation.
-    pub dilation: [usize; 2],
-    /// Height and width of the output.
-    pub out: [usize; 2],
-    /// Whether a mean counts the padding; of no meaning to a maximum.
-    pub count_pad: bool,
-}
-
-impl Pool {
-    /// Elements of one output item.
-    pub fn out_len(&self) -> usize {
-        self.channels * self.out[0] * self.out[1]
-    }
-
-    /// Elements of one input item.
-    pub fn in_len(&self) -> usize {
-        self.channels * self.height * self.width
-    }
-
-    /// Elements of a window, padding included.
-    pub fn window(&self) -> usize {
-        self.kernel[0] * self.kernel[1]
-    }
-
-    /// The elements of every window, where each is a whole row or a whole map and the next one follows.
-    pub(crate) fn side_by_side(&self) -> Option<usize> {
-        let [h, w] = [self.height, self.width];
-        let dense = self.pad == [0; 4] && self.dilation == [1; 2];
-        let rows = self.kernel == [1, w] && self.out == [h, 1];
-        let maps = self.kernel == [h, w] && self.out == [1, 1];
-        (dense && (rows || maps)).then(|| self.window())
-    }
-
-    /// The position along axis `d` (0 vertical, 1 horizontal) of tap `k` of window `o`, counted
-    /// from the start of the padding.
-    pub(crate) fn position(&self, d: usize, o: usize, k: usize) -> usize {
-        o * self.stride[d] + k * self.dilation[d]
-    }
-
-    /// The element of the input item under tap `tap` of output element `e`; `None` in the padding.
-    pub fn tap(&self, e: usize, tap: usize) -> Option<usize> {
-        let [oh, ow] = self.out;
-        let (channel, row, column) = (e / (oh * ow), e / ow % oh, e % ow);
-        let at = |d: usize, o, k, size| {
-            self.position(d, o, k)
-                .checked_sub(self.pad[d])
-                .filter(|&p| p < size)
-        };
-        let y = at(0, row, tap / self.kernel[1], self.height)?;
-        let x = at(1, column, tap % self.kernel[1], self.width)?;
-        Some((channel * self.height + y) * self.width + x)
-    }
-
-    /// How many elements are under the window of output element `e`, without the padding.
-    pub fn taps(&self, e: usize) -> usize {
-        let [_, ow] = self.out;
-        let row = e / ow % self.out[0];
-        self.inside(0, row, self.height) * self.inside(1, e % ow, self.width)
-    }
-
-    /// The number of taps of window `o` along axis `d` that are not padding, in an input of `size`
-    /// places.
-    pub(crate) fn inside(&self, d: usize, o: usize, size: usize) -> usize {
-        let range = self.pad[d]..self.pad[d] + size;
-        let taps = (0..self.kernel[d]).map(|k| self.position(d, o, k));
-        taps.filter(|place| range.contains(place)).count()
-    }
-
-    /// The number by which the sum of the window of output element `e` is divided for its mean.
-    pub fn divisor(&self, e: usize) -> usize {
-        let [oh, ow] = self.out;
-        let count = |d: usize, o, size| {
-            let range = if self.count_pad {
-                0..size + self.pad[d] + self.pad[d + 2]
-            } else {
-                self.pad[d]..self.pad[d] + size
-            };
-            (0..self.kernel[d])
-                .filter(|&k| range.contains(&self.position(d, o, k)))
-                .count()
-        };
-        count(0, e / ow % oh, self.height) * count(1, e % ow, self.width)
     }
 }
 

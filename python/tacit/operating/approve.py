@@ -221,6 +221,9 @@ def layers(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[tuple[str,
     shared = [name for name in new if name in old]
     if shared != [name for name in old if name in new]:
         found.append(("layers", "another order", "another order"))
+    if not found and before["layers"] != now["layers"]:
+        # Names that stand for several layers hide how they differ.
+        found.append(("layers", f"{len(before['layers'])}", f"{len(now['layers'])}, which differ"))
     return found
 
 

@@ -22,6 +22,8 @@ SAME = (
     *("inputs", "outputs", "reveal", "plan"),
 )
 """What all parties must say alike; and `session`, which is another after they met anew."""
+MOST_AXES = 17
+"""The most axes of an input or an output: at most 16 of an item, and that of the batch."""
 
 
 class ApartError(ServiceError):
@@ -182,7 +184,7 @@ def _read(party: str, told: Any) -> dict[str, Any]:
         fits = fits and all(isinstance(held[key], str) for key in texts)
         fits = fits and isinstance(held["scheme"]["kind"], str)
         for each in (*held["inputs"], *held["outputs"]):
-            fits = fits and isinstance(each["name"], str)
+            fits = fits and isinstance(each["name"], str) and len(each["shape"]) <= MOST_AXES
             for size in (*each["shape"], *each.get("item_shape", ())):
                 fits = fits and type(size) is int and -1 <= size < 1 << 31
             fits = fits and (each.get("texts") is None or _are_texts(each["texts"]))

@@ -4,12 +4,13 @@
 //! Whether a file's nodes are such a search is tried: a number that is only compared with the limits leads to the same place
 //! between two of them, so that one number between every two, and the limits themselves, tell all.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use super::constant::{Data, Reader};
 use super::kind::DataType;
 use super::made::{AXES_GIVEN, int, node, wholes};
-use super::makers::{Makers, attribute, changes};
+use super::makers::{MANY, MOST_COPIES, Makers, attribute, changes};
 use super::proto::data_type::INT64;
 use super::proto::{GraphProto, NodeProto, TensorProto};
 use super::typed::Types;
@@ -18,6 +19,8 @@ use super::typed::Types;
 const MOST_LIMITS: usize = 1024;
 /// The most nodes from the last of a search to its first.
 const DEPTH: usize = 400;
+/// The most values that are tried of the searches of a file.
+const MOST_TRIED: usize = 1 << 25;
 
 /// A search among limits.
 struct Search {
@@ -34,7 +37,8 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
     }
     let found = {
         let types = Types::of(graph);
-        changes(graph, |makers, node| of(makers, &types, node))
+        let left = Cell::new(MOST_TRIED);
+        changes(graph, |makers, node| of(makers, &types, &left, node))
     };
     // From the last on, so that the places of the others stay.
     for (at, search) in found.into_iter().rev() {
@@ -64,18 +68,21 @@ pub(super) fn write(graph: &mut GraphProto, opset: i64) {
 }
 
 /// The search that a node ends, which chooses the place behind the last that was looked at.
-fn of(makers: &Makers, types: &Types, node: &NodeProto) -> Option<Search> {
+fn of(makers: &Makers, types: &Types, left: &Cell<usize>, node: &NodeProto) -> Option<Search> {
     let ("Where", [condition, _, _]) = (&node.op_type[..], &node.input[..]) else {
         return None;
     };
     let parts = makers.inputs(condition, "And")?;
     let (x, limits) = parts.into_iter().find_map(|part| compared(makers, part))?;
-    let Data::Float(table) = read(makers.tensor(limits)?)? else {
+    let few = makers
+        .tensor(limits)
+        .filter(|of| matches!(of.dims[..], [size] if size <= MOST_LIMITS as i64))?;
+    let Data::Float(table) = read(few)? else {
         return None;
     };
     let mut sorted: Vec<f64> = table.iter().copied().map(f64::from).collect();
     let is_finite = sorted.iter().all(|v| v.is_finite());
-    if sorted.is_empty() || sorted.len() > MOST_LIMITS || !is_finite {
+    if sorted.is_empty() || !is_finite {
         return None;
     }
     sorted.sort_by(f64::total_cmp);
@@ -85,6 +92,7 @@ fn of(makers: &Makers, types: &Types, node: &NodeProto) -> Option<Search> {
     let mut tried = Tried {
         makers,
         types,
+        left,
         x,
         limits: (limits, &table),
         number: 0.0,
@@ -99,8 +107,11 @@ fn of(makers: &Makers, types: &Types, node: &NodeProto) -> Option<Search> {
         let count = |counts: &dyn Fn(f64) -> bool| sorted.iter().filter(|v| counts(**v)).count();
         counts_less &= place == count(&|limit| limit < number) as f64;
         counts_same &= place == count(&|limit| limit <= number) as f64;
+        if !counts_less && !counts_same {
+            return None;
+        }
     }
-    (counts_less || counts_same).then(|| Search {
+    Some(Search {
         x: x.into(),
         limits: limits.into(),
         counts_same,
@@ -137,20 +148,18 @@ fn is_gather(node: &NodeProto) -> bool {
 }
 
 fn read(tensor: &TensorProto) -> Option<Data> {
-    let few = tensor
-        .dims
-        .iter()
-        .try_fold(1i64, |n, &size| n.checked_mul(size))?;
-    let read = Reader { folder: None }.read(tensor);
-    read.ok()
-        .map(|constant| constant.data)
-        .filter(|_| few <= 1 << 20)
+    let mut sizes = tensor.dims.iter();
+    let all = sizes.try_fold(1i64, |n, &size| n.checked_mul(size))?;
+    let read = (all <= MANY).then(|| Reader { folder: None }.read(tensor))?;
+    read.ok().map(|constant| constant.data)
 }
 
 /// What nodes make of one number.
 struct Tried<'a, 'b> {
     makers: &'b Makers<'a>,
     types: &'b Types<'b>,
+    /// How many values may still be tried of all of the file.
+    left: &'b Cell<usize>,
     x: &'a str,
     limits: (&'a str, &'b [f32]),
     number: f64,
@@ -165,6 +174,7 @@ impl<'a> Tried<'a, '_> {
         if let Some(&known) = self.known.get(name).or_else(|| self.constants.get(name)) {
             return Some(known);
         }
+        self.left.set(self.left.get().checked_sub(1)?);
         if let Some(constant) = self.everywhere(name) {
             self.constants.insert(name, constant);
             return Some(constant);
@@ -179,7 +189,15 @@ impl<'a> Tried<'a, '_> {
     }
 
     /// The number that a constant is everywhere.
-    fn everywhere(&self, name: &str) -> Option<f64> {
+    fn everywhere(&self, name: &'a str) -> Option<f64> {
+        let mut name = name;
+        // A file's nodes may go round in a circle.
+        for _ in 0..MOST_COPIES {
+            match self.makers.exact(name) {
+                Some(node) if node.op_type == "Expand" => name = node.input.first()?,
+                _ => break,
+            }
+        }
         if let Some(tensor) = self.makers.tensor(name) {
             let same = |all: &[f64]| {
                 all.iter()
@@ -192,11 +210,7 @@ impl<'a> Tried<'a, '_> {
                 Data::Double { exact, .. } => same(&exact),
             }?;
         }
-        let node = self.makers.exact(name)?;
-        match &node.op_type[..] {
-            "Expand" => self.everywhere(node.input.first()?),
-            _ => self.makers.everywhere(name).map(f64::from),
-        }
+        self.makers.everywhere(name).map(f64::from)
     }
 
     /// A comparison of two numbers, of which one may be that which is tried, and the other a limit.

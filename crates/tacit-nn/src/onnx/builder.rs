@@ -103,6 +103,8 @@ pub(super) struct Builder {
     pub sequenced: usize,
     /// The nodes that were read so far, each turn of a loop counted.
     pub visited: usize,
+    /// The steps that what was computed of constants took so far.
+    pub folded: usize,
     /// The item shape of every value.
     shapes: Vec<Vec<usize>>,
     /// What was made of constants, by their address and how. The constants are kept beside, so that

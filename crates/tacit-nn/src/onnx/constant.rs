@@ -127,14 +127,15 @@ impl Constant {
     }
 }
 
-/// The product of `shape`, at most [`MAX_ELEMENTS`].
+/// The product of `shape`, at most [`MAX_ELEMENTS`], as its other axes are where one has the size 0.
 pub(super) fn bounded_len(shape: &[usize]) -> Result<usize, String> {
     let product = shape
         .iter()
-        .try_fold(1usize, |product, &d| product.checked_mul(d));
-    product.filter(|&n| n <= MAX_ELEMENTS).ok_or_else(|| {
+        .try_fold(1usize, |product, &d| product.checked_mul(d.max(1)));
+    let fits = product.filter(|&n| n <= MAX_ELEMENTS).ok_or_else(|| {
         format!("the shape {shape:?} has more than {MAX_ELEMENTS} elements, the most that is read")
-    })
+    })?;
+    Ok(if shape.contains(&0) { 0 } else { fits })
 }
 
 /// Reads constant tensors; `folder` is where external data may lie.
@@ -229,6 +230,10 @@ impl Reader {
                 "its external data '{}' leads out of the model's folder",
                 path.display()
             ));
+        }
+        // To open a pipe is to wait for whoever writes into it.
+        if !real.metadata().map_err(io)?.is_file() {
+            return Err(format!("its external data '{}' is no file", path.display()));
         }
         let mut file = File::open(&real).map_err(io)?;
         let size = file.metadata().map_err(io)?.len();

@@ -4,8 +4,10 @@ mod computed;
 mod made;
 mod numbers;
 
+use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad};
 use super::constant::{BATCH, Constant, Data, Reader, bounded_len};
+use super::importer::constant_len;
 use super::kind;
 use super::{moves, quantise, rotary, selection, shape};
 use crate::graph::len;
@@ -17,6 +19,9 @@ pub(super) use numbers::{binary, chosen, difference, floats, logarithms, truths}
 
 /// The most multiplications of constants at a node.
 const MAX_WORK: usize = 1 << 32;
+
+/// The most steps of all that is computed of constants: numbers that are read, and multiplications.
+const MAX_FOLDED: usize = 1 << 34;
 
 /// The value of a node that depends on no input's values, or `None` if it is not such a node.
 pub(super) fn fold(
@@ -134,6 +139,28 @@ fn moved(call: &Call) -> Result<Option<Constant>, Fault> {
         kind: from.kind,
         data: from.data.gather(&index, fill),
     }))
+}
+
+/// Counts what it took to compute a constant of others; an error once it is too much for one file.
+pub(super) fn spend(call: &Call, made: &Constant, builder: &mut Builder) -> Result<(), String> {
+    let read = call
+        .inputs
+        .iter()
+        .flatten()
+        .map(|value| constant_len(value));
+    let within = match (call.node.op_type.as_str(), call.input(0)) {
+        ("MatMul" | "Gemm" | "Einsum", Some(Value::Constant(left))) => left.shape.last(),
+        _ => None,
+    };
+    let each = within.copied().unwrap_or(1).max(1);
+    let steps = read.sum::<usize>() + made.data.len().saturating_mul(each);
+    builder.folded = builder.folded.saturating_add(steps);
+    match builder.folded > MAX_FOLDED {
+        false => Ok(()),
+        true => Err(format!(
+            "what is computed of its constants takes more than {MAX_FOLDED} steps, those of each turn of a loop counted"
+        )),
+    }
 }
 
 /// The product of two constants, of which one of a single axis is a row or a column.

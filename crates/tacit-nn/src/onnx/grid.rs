@@ -2,11 +2,14 @@
 //! shares of the elements around its point.
 
 use super::builder::Builder;
-use super::call::{Call, Fault, Value, bad};
+use super::call::{Call, Fault, Value, bad, unsupported};
 use super::constant::{Constant, bounded_len};
 use super::product::{Labels, contract};
 use super::resize::cubic_share;
 use crate::graph::len;
+
+/// The most axes that points lie along: with each there are up to four times as many elements around one.
+const MOST_AXES: usize = 3;
 
 /// How points are read.
 struct Reading {
@@ -38,6 +41,12 @@ pub(super) fn grid_sample(call: &Call, builder: &mut Builder) -> Result<Value, F
     if !fits || grid.last() != Some(&space.len()) {
         return bad(format!(
             "its grid of the shape {grid:?} does not fit items of the shape {shape:?}"
+        ));
+    }
+    if space.len() > MOST_AXES {
+        let axes = space.len();
+        return unsupported(format!(
+            "it reads along {axes} axes, at most {MOST_AXES} are supported"
         ));
     }
     let reading = Reading::of(call)?;

@@ -309,7 +309,7 @@ impl<'a> Importer<'a> {
         let opset = self.opsets.of(node).map_err(|why| invalid(node, why))?;
         let call = Call {
             node,
-            name: format!("{scope}{}", name_of(node)),
+            name: cut(scope, name_of(node)),
             opset,
             last,
             masks,
@@ -329,7 +329,10 @@ impl<'a> Importer<'a> {
             Some(Ok(())) if sequence::is_one(&call) => sequence::lower(&call, builder),
             Some(Ok(())) if texts::are_read(&call) => texts::lower(&call, &self.reader, builder),
             Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
-                Ok(Some(constant)) => Ok(vec![Value::Constant(constant)]),
+                Ok(Some(constant)) => {
+                    fold::spend(&call, &constant, builder).map_err(unusable)?;
+                    Ok(vec![Value::Constant(constant)])
+                }
                 Ok(None) => match fold::computed(&call) {
                     Some(constants) => Ok(constants),
                     None => lower::lower(&call, builder).inspect(|made| {
@@ -390,7 +393,7 @@ impl<'a> Importer<'a> {
     }
 }
 
-fn constant_len(value: &Value) -> usize {
+pub(super) fn constant_len(value: &Value) -> usize {
     match value {
         Value::Constant(constant) => constant.data.len(),
         Value::Texts { each, .. } => each.len(),
@@ -412,6 +415,13 @@ pub(super) fn name_of(node: &NodeProto) -> &str {
     } else {
         &node.name
     }
+}
+
+/// A name within a scope, or the beginning of one that no user would read: each turn of a loop has one of its own.
+fn cut(scope: &str, name: &str) -> String {
+    const LONGEST: usize = 512;
+    let all = scope.chars().chain(name.chars());
+    all.take(LONGEST).collect()
 }
 
 pub(super) fn invalid(node: &NodeProto, why: String) -> ImportError {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto};
+use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use super::table::{MADE, Opsets};
 use super::written::{Tensors, written};
 use super::{ImportError, unusable};
@@ -13,12 +13,17 @@ const MAX_DEPTH: usize = 32;
 /// The most nodes of a graph with its functions in place.
 const MAX_NODES: usize = 1 << 17;
 
+/// The most bytes of memory of nodes that calls of functions become.
+const MAX_BYTES: usize = 1 << 29;
+
 /// The nodes that calls become.
 struct Inliner<'a> {
     functions: HashMap<(&'a str, &'a str), &'a FunctionProto>,
     tensors: Tensors,
     opsets: Opsets,
     nodes: usize,
+    /// Bytes of memory of all nodes that were copied.
+    bytes: usize,
 }
 
 /// The graph of a model, with the nodes of its functions.
@@ -63,6 +68,7 @@ pub(super) fn inlined(
         tensors: Tensors::of(&graph),
         opsets,
         nodes: 0,
+        bytes: 0,
     };
     graph.node = inliner.nodes(graph.node, 0)?;
     Ok(Some(graph))
@@ -97,6 +103,14 @@ impl Inliner<'_> {
                         function.name
                     )));
                 }
+                // What is copied is counted before it is: functions that call others twice make much of little.
+                let copied = function.node.iter().chain([&node]);
+                self.bytes += copied.map(size).sum::<usize>();
+                if self.bytes > MAX_BYTES {
+                    return Err(unusable(format!(
+                        "its functions become more than {MAX_BYTES} bytes of nodes"
+                    )));
+                }
                 let body = body(function, &node, self.nodes)?;
                 all.extend(self.nodes(body, depth + 1)?);
                 continue;
@@ -114,6 +128,31 @@ impl Inliner<'_> {
         }
         Ok(all)
     }
+}
+
+/// About how many bytes of memory a copy of a node takes.
+fn size(node: &NodeProto) -> usize {
+    let text = |len: usize| size_of::<String>() + len;
+    let names = node.input.iter().chain(&node.output).chain([&node.name]);
+    let names: usize = names.map(|name| text(name.len())).sum();
+    let of = |a: &AttributeProto| {
+        let numbers = size_of_val(&a.floats[..]) + size_of_val(&a.ints[..]);
+        let texts: usize = a.strings.iter().chain(&a.s).map(|s| text(s.len())).sum();
+        let tensors = a.g.iter().flat_map(|graph| &graph.initializer).chain(&a.t);
+        let nodes = a.g.iter().flat_map(|graph| &graph.node);
+        let within = tensors.map(size_of_tensor).sum::<usize>() + nodes.map(size).sum::<usize>();
+        size_of::<AttributeProto>() + numbers + texts + within
+    };
+    size_of::<NodeProto>() + names + node.attribute.iter().map(of).sum::<usize>()
+}
+
+/// About how many bytes of memory a copy of a tensor takes, without raw bytes, which all copies share.
+fn size_of_tensor(tensor: &TensorProto) -> usize {
+    let texts: usize = tensor.string_data.iter().map(Vec::len).sum();
+    let floats = size_of_val(&tensor.float_data[..]) + size_of_val(&tensor.double_data[..]);
+    let signed = size_of_val(&tensor.int32_data[..]) + size_of_val(&tensor.int64_data[..]);
+    let others = size_of_val(&tensor.uint64_data[..]) + size_of_val(&tensor.dims[..]);
+    size_of::<TensorProto>() + texts + floats + signed + others
 }
 
 /// The nodes of a function as one node calls it: `count` tells its names from those of other calls.

@@ -7,7 +7,7 @@ use super::proto::data_type::FLOAT;
 use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
 
 /// The most copies of copies that are looked through.
-const MOST_COPIES: usize = 16;
+pub(super) const MOST_COPIES: usize = 16;
 
 /// The most pairs of values that are compared, to see whether two are made alike.
 const PAIRS: usize = 64;
@@ -16,7 +16,10 @@ const PAIRS: usize = 64;
 const FEW: i64 = 16;
 
 /// The most elements of constants that are read to see whether they are one number.
-const MANY: i64 = 1 << 20;
+pub(super) const MANY: i64 = 1 << 20;
+
+/// The most whole numbers that are read of a constant.
+const SIZES: i64 = 1 << 12;
 
 /// Operations whose result has the axes of their one computed input, where constants have no more.
 const KEEP_AXES: [&str; 14] = [
@@ -174,9 +177,11 @@ impl<'a> Makers<'a> {
         }
     }
 
-    /// The whole numbers that a value is.
+    /// The whole numbers that a value is, such as axes or sizes: of more than [`SIZES`] none.
     pub(super) fn wholes(&self, value: &str) -> Option<Vec<i64>> {
-        let read = Reader { folder: None }.read(self.tensor(value)?);
+        let few = |tensor: &&TensorProto| tensor.dims.iter().all(|&size| size <= SIZES);
+        let tensor = self.tensor(value).filter(|tensor| tensor.dims.len() < 2);
+        let read = Reader { folder: None }.read(tensor.filter(few)?);
         match read.ok()?.data {
             Data::Int(values) => Some(values.to_vec()),
             _ => None,

@@ -78,6 +78,7 @@ mod sequence;
 mod shape;
 mod sorted;
 mod steps;
+mod structure;
 mod table;
 mod tables;
 mod tail;
@@ -101,14 +102,13 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use prost::Message;
 use prost::bytes::{Buf, Bytes};
 
 use crate::graph::Graph;
 use constant::{Large, Reader};
 use importer::Importer;
 use nested::captured;
-use proto::ModelProto;
+use structure::decoded;
 use table::Opsets;
 pub use table::operations_page;
 use typed::Types;
@@ -294,8 +294,7 @@ pub fn load(path: &Path, options: &ImportOptions) -> Result<Graph, ImportError> 
 
 /// The inputs that a model's file declares, though no node reads them and no output is one of them.
 pub fn unread(path: &Path) -> Result<Vec<String>, ImportError> {
-    let model = ModelProto::decode(contents(path)?);
-    let model = model.map_err(|e| unusable(format!("it does not parse: {e}")).of(path))?;
+    let model = decoded(contents(path)?).map_err(|error| error.of(path))?;
     let graph = model.graph.unwrap_or_default();
     let own = graph.node.iter().flat_map(|node| &node.input);
     let inside = graph.node.iter().flat_map(|node| &node.attribute);
@@ -327,8 +326,7 @@ fn contents(path: &Path) -> Result<Bytes, ImportError> {
 
 /// The names of a file's nodes of an operation: those of the graph and of its functions.
 pub fn named_nodes(bytes: &[u8], op: &str) -> Result<Vec<String>, ImportError> {
-    let model =
-        ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
+    let model = decoded(bytes)?;
     let graph = model.graph.iter().flat_map(|graph| &graph.node);
     let inside = model.functions.iter().flat_map(|function| &function.node);
     let found = graph.chain(inside).filter(|node| node.op_type == op);
@@ -350,13 +348,13 @@ fn read(
     folder: Option<&Path>,
     options: &ImportOptions,
 ) -> Result<Graph, ImportError> {
-    let model =
-        ModelProto::decode(bytes).map_err(|e| unusable(format!("it does not parse: {e}")))?;
+    let model = decoded(bytes)?;
     let opsets = Opsets::new(&model.opset_import).map_err(unusable)?;
     let torch = model.producer_name == "pytorch";
     let remarks = remarks::of(&model);
     let graph = inline::inlined(model, opsets)?;
     let mut graph = graph.ok_or_else(|| unusable("it holds no graph"))?;
+    nested::trim(&mut graph);
     nested::name_captures(&mut graph)?;
     lowest::write(&mut graph);
     let opset = opsets.standard.unwrap_or(0);

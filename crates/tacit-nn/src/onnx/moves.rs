@@ -1,5 +1,7 @@
 //! Nodes that take elements from other places, the same for constants and for items.
 
+use std::ops::Range;
+
 use super::builder::Builder;
 use super::call::{Call, Fault, Value, axis, bad, unsupported};
 use super::constant::bounded_len;
@@ -180,11 +182,15 @@ fn centred(call: &Call, shape: &[usize]) -> Found {
     if axes.len() != target.len() {
         return bad("its axes and sizes differ in number");
     }
+    let mut sizes = shape.to_vec();
+    for (&given, &to) in axes.iter().zip(&target) {
+        sizes[call.item_axis(given, shape.len(), 0)?] = to;
+    }
+    bounded_len(&sizes)?;
     let mut places: Vec<_> = shape.iter().map(|&size| whole(size)).collect();
     for (&given, &to) in axes.iter().zip(&target) {
         let along = call.item_axis(given, shape.len(), 0)?;
         let size = shape[along];
-        bounded_len(&[to])?;
         let (cut, added) = (size.saturating_sub(to) / 2, to.saturating_sub(size) / 2);
         places[along] = (0..to)
             .map(|i| (i + cut).checked_sub(added).filter(|&p| p < size))
@@ -351,7 +357,7 @@ fn pad(call: &Call, shape: &[usize]) -> Result<Moved, Fault> {
         ));
     }
     let mode = call.text("mode", "constant");
-    let mut places: Vec<_> = shape.iter().map(|&size| whole(size)).collect();
+    let (mut sizes, mut places) = (shape.to_vec(), vec![None; shape.len()]);
     for (i, &given) in axes.iter().enumerate() {
         let (before, after) = (pads[i], pads[i + axes.len()]);
         if (before, after) == (0, 0) {
@@ -369,12 +375,17 @@ fn pad(call: &Call, shape: &[usize]) -> Result<Moved, Fault> {
                 "its pads {before} and {after} do not fit an axis of {size}"
             ));
         }
-        places[along] = (-before..size + after)
-            .map(|p| beyond(&mode, p, size))
-            .collect::<Result<_, _>>()?;
+        let padded = -before..size + after;
+        sizes[along] = padded.clone().count();
+        places[along] = Some(padded);
     }
-    let (shape, index) = picked(shape, places)?;
-    bounded_len(&shape)?;
+    bounded_len(&sizes)?;
+    let of_axis = |(places, &size): (Option<Range<i64>>, &usize)| match places {
+        Some(places) => places.map(|p| beyond(&mode, p, size as i64)).collect(),
+        None => Ok(whole(size)),
+    };
+    let places = places.into_iter().zip(shape).map(of_axis);
+    let (shape, index) = picked(shape, places.collect::<Result<Vec<_>, _>>()?)?;
     Ok(Moved { shape, index, fill })
 }
 

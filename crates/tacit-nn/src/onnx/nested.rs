@@ -2,6 +2,7 @@
 //! graph itself, once for each turn; of an If those of one graph, or of both where its condition is computed.
 
 mod either;
+mod trim;
 mod turns;
 
 use std::collections::{HashMap, HashSet};
@@ -13,6 +14,7 @@ use super::importer::{self, Importer};
 use super::kind::DataType;
 use super::proto::{GraphProto, NodeProto};
 use super::{ImportError, UnsupportedNode};
+pub(super) use trim::trim;
 pub(super) use turns::{stacked, taken};
 
 /// The most turns of a loop.

@@ -143,6 +143,11 @@ fn parts(call: &Call, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let given = call.optional_ints(1)?;
     if given.is_none() && call.int("keepdims", 1) == 0 {
         let axis = call.int("axis", 0);
+        if size > MOST {
+            return unsupported(format!(
+                "it makes {size} parts, at most {MOST} are supported"
+            ));
+        }
         return (0..size)
             .map(|at| taken(call, builder, 0, axis, at))
             .collect();

@@ -10,7 +10,7 @@ mod marks;
 use super::ranges::Bound;
 use super::{KeyBitsChoice, Modulus, PlanOptions, first_holders};
 use crate::graph::{FILL, Graph, InputKind, Node, Op};
-use marks::{are_marks, marks, with_marks};
+use marks::{Places, are_marks, marks, with_marks};
 
 /// Bits of the rank of a float but for its sign.
 const RANK_BITS: u32 = 31;
@@ -90,13 +90,13 @@ impl Ranks {
             return None;
         }
         let mut forms = vec![Item];
-        let marks = marks(graph);
+        let (marks, mut places) = (marks(graph), Places::new(graph));
         for node in &graph.nodes {
             let read: Vec<Form> = node.inputs.iter().map(|&id| forms[id]).collect();
             let of_marks = node.inputs == [0] && are_marks(node, &marks);
             forms.push(match of_marks {
                 true => Mark,
-                false if read == [Item, Mark] => with_marks(graph, node)?,
+                false if read == [Item, Mark] => with_marks(&mut places, node)?,
                 false => form(node, &read)?,
             });
         }

@@ -27,6 +27,9 @@ use crate::tail;
 pub(crate) const TRIAL_WORK: usize = 1_000_000_000;
 /// The fewest and the most items of a trial.
 pub(super) const TRIAL_ITEMS: RangeInclusive<usize> = 4..=64;
+/// The most outputs of all items of a trial together, unless those of the fewest items are more: each is held several
+/// times, as it is made in each manner.
+const TRIAL_OUTPUTS: usize = 1 << 22;
 /// Multiply-adds that a look at more samples may cost: among the few that a trial of a large model affords none may
 /// err as others do.
 const SAMPLES_WORK: usize = 2 * TRIAL_WORK;
@@ -333,7 +336,10 @@ const OF_AN_ELEMENT: usize = 16;
 
 /// The items of a trial that costs `work` multiply-adds, within bounds.
 pub(crate) fn affordable(graph: &Graph, work: usize, bounds: RangeInclusive<usize>) -> usize {
-    (work / work_of_item(graph).max(1)).clamp(*bounds.start(), *bounds.end())
+    let outputs = graph.nodes.last().map_or(1, |node| len(&node.shape));
+    let held = TRIAL_OUTPUTS / outputs.max(1);
+    let items = (work / work_of_item(graph).max(1)).min(held);
+    items.clamp(*bounds.start(), *bounds.end())
 }
 
 /// The multiply-adds that one item costs.
@@ -344,8 +350,14 @@ fn work_of_item(graph: &Graph) -> usize {
         Op::MatMul(s) => s.batch * s.m * s.k * s.n,
         _ => 0,
     };
-    let of_node = |node: &Node| of_op(&node.op) + OF_AN_ELEMENT * len(&node.shape);
-    graph.nodes.iter().map(of_node).sum()
+    let of_node = |node: &Node| {
+        let each = match &node.op {
+            Op::MaxPool(pool) | Op::AveragePool(pool) | Op::SumPool(pool) => pool.window(),
+            _ => 1,
+        };
+        of_op(&node.op) + each.max(OF_AN_ELEMENT).saturating_mul(len(&node.shape))
+    };
+    (graph.nodes.iter().map(of_node)).fold(0, usize::saturating_add)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ mod inputs;
 mod outputs;
 mod sizes;
 
+use std::collections::HashSet;
+
 use tacit_protocols::signs::{SIGNS, Signs};
 
 use self::sizes::{Check, check_sizes, ensure, product, shape};
@@ -98,7 +100,12 @@ impl Plan {
             format!("it has {} layers", self.layers.len())
         })?;
         let mut lens = vec![inputs::check(self)?];
+        let mut names = HashSet::new();
         for layer in &self.layers {
+            // Whoever approves a plan is shown how its layers differ, by their names.
+            ensure(names.insert(&layer.name), || {
+                format!("two layers have the name '{}'", layer.name)
+            })?;
             let n = self
                 .check_layer(layer, &lens, signs)
                 .map_err(|why| format!("layer '{}': {why}", layer.name))?;
@@ -393,8 +400,8 @@ fn check_pool(pool: &Pool) -> Check {
         pool.kernel[1],
     ])?;
     let sizes = [pool.height, pool.width];
-    let empty = |d: usize| (0..pool.out[d]).any(|o| pool.inside(d, o, sizes[d]) == 0);
-    ensure(!empty(0) && !empty(1), || {
-        "one of its windows is empty".into()
+    let full = |d: usize| pool.has_empty_window(d, sizes[d]) == Some(false);
+    ensure(full(0) && full(1), || {
+        "one of its windows is empty, or they are too many with taps further apart than its input is long".into()
     })
 }

@@ -260,6 +260,10 @@ fn plans_that_lie() {
         "it has the key bits",
     );
     with(&|p| p.layers[0].name = "a\nb".into(), "a name");
+    with(
+        &|p| p.layers[1].name = p.layers[0].name.clone(),
+        "two layers have the name",
+    );
     with(&|p| p.layers[0].shape = vec![3], "stands between");
     with(&|p| p.outputs[0].tail[0].size = 0, "out of bounds");
     let conv = |change: &dyn Fn(&mut tacit_nn::graph::ConvGeometry), part: &str| {
@@ -340,6 +344,40 @@ fn a_small_plan_that_asks_for_much_memory_is_refused_when_it_is_read() {
     let most = plan.item_bytes();
     assert!(Plan::from_bytes_within(&bytes, most, SIGNS).is_ok());
     assert!(Plan::from_bytes_within(&bytes, most - 1, SIGNS).is_err());
+}
+
+/// Windows that all have something in them are found to without a look at every tap: 40,000 layers of these took hours to
+/// read. Taps that step over the input, so that windows in between may be empty, are of few windows.
+#[test]
+fn windows_are_looked_at_in_no_time() {
+    let pool = vec![list("kernel_shape", &[2, 1]), list("strides", &[1, 1])];
+    let nodes = vec![node("MaxPool", &["x"], "y", pool)];
+    let graph = imported(&model(&[1, 4, 1], nodes, vec![])).unwrap_or_else(|e| panic!("{e}"));
+    let plan = plan(&graph, &PlanOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    let read = |height: usize, kernel: usize, dilation: usize, pad: usize, out: usize| {
+        let mut plan = plan.clone();
+        (plan.inputs[0].input.shape, plan.layers[0].shape) = (vec![1, height, 1], vec![1, out, 1]);
+        (plan.outputs[0].revealed_shape, plan.outputs[0].shape) =
+            (vec![1, out, 1], vec![1, out, 1]);
+        if let LayerOp::MaxPool(pool) = &mut plan.layers[0].op {
+            (pool.height, pool.kernel[0], pool.out[0]) = (height, kernel, out);
+            (pool.dilation[0], pool.pad) = (dilation, [pad, 0, pad, 0]);
+        }
+        let read = Plan::from_bytes_within(&plan.to_bytes(), u64::MAX, SIGNS);
+        read.map(|_| ()).map_err(|error| error.to_string())
+    };
+    let side = 1 << 14;
+    for _ in 0..40 {
+        assert_eq!(read(side, side, 1, side - 1, side), Ok(()));
+    }
+    let refused = read(side, side, 1, side, side).expect_err("the first has nothing");
+    assert!(refused.contains("one of its windows is empty"), "{refused}");
+    assert_eq!(read(3, 2, 4, 3, 2), Ok(()));
+    let refused = read(1 << 17, 2, 1 << 18, 1 << 17, 1 << 17).expect_err("too many");
+    assert!(
+        refused.contains("further apart than its input"),
+        "{refused}"
+    );
 }
 
 /// Ranks are of numbers, not of tokens, and none is beyond that of the largest float.

@@ -310,17 +310,26 @@ pub(super) fn reduced(call: &Call) -> Result<Constant, Fault> {
         _ => "Min",
     };
     let each: usize = sizes(&kept).iter().product();
-    let part = |i: usize| {
-        let index: Vec<u32> = (i * each..(i + 1) * each).map(|e| e as u32).collect();
-        rearranged(&turned, (sizes(&kept), index))
-    };
     if many == 0 {
         return unsupported("it reduces no elements");
     }
-    let mut result = part(0);
-    for i in 1..many {
-        result = binary(op, &result, &part(i))?;
+    let (mut rows, mut result) = (many, turned);
+    result.shape = vec![many, each];
+    // Half of the rows with the other half, so that each number is read about twice.
+    while rows > 1 {
+        let half = rows / 2;
+        let some = |from: usize, to: usize| {
+            let index = (from * each..to * each).map(|e| e as u32).collect();
+            rearranged(&result, (vec![to - from, each], index))
+        };
+        let both = binary(op, &some(0, half), &some(half, 2 * half))?;
+        result = match rows % 2 {
+            0 => both,
+            _ => super::joined(&[&both, &some(2 * half, rows)], 0)?,
+        };
+        rows -= half;
     }
+    result.shape = sizes(&kept);
     if call.int("keepdims", 1) != 0 {
         result.shape = (0..rank)
             .map(|a| {

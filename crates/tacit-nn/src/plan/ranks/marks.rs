@@ -1,9 +1,13 @@
 //! Marks of missing numbers among ranks.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::Form;
 use crate::graph::{self, FILL, Graph, Node, Op, ValueId};
+
+/// The most elements whose places are looked at.
+const MOST: usize = 1 << 26;
 
 /// Which numbers of a row are marks of numbers that are missing.
 pub(super) fn marks(graph: &Graph) -> Vec<bool> {
@@ -25,12 +29,12 @@ pub(super) fn are_marks(node: &Node, marks: &[bool]) -> bool {
 
 /// The form of numbers and marks together: a number is 0 where it is missing, so that with its own mark it is one more
 /// rank. `None` where a mark is another number's.
-pub(super) fn with_marks(graph: &Graph, node: &Node) -> Option<Form> {
+pub(super) fn with_marks(places: &mut Places, node: &Node) -> Option<Form> {
     match node.op {
         Op::Add | Op::Sub => {
-            let [numbers, marks] = [0, 1].map(|i| places(graph, node.inputs[i]));
-            let known: HashSet<(u32, u32)> = graph::marks(&graph.inputs).collect();
-            let mut pairs = numbers?.into_iter().zip(marks?);
+            let (numbers, marks) = (places.of(node.inputs[0])?, places.of(node.inputs[1])?);
+            let known: HashSet<(u32, u32)> = graph::marks(&places.graph.inputs).collect();
+            let mut pairs = numbers.iter().copied().zip(marks.iter().copied());
             let own = |pair: (u32, u32)| pair.1 == FILL || known.contains(&pair);
             pairs.all(own).then_some(Form::Item)
         }
@@ -39,30 +43,80 @@ pub(super) fn with_marks(graph: &Graph, node: &Node) -> Option<Form> {
     }
 }
 
-/// The places in the row of a value's elements, [`FILL`] where one is filled in; `None` of what is more than moved.
-fn places(graph: &Graph, id: ValueId) -> Option<Vec<u32>> {
-    let Some(at) = id.checked_sub(1) else {
-        return Some((0..graph.row_len() as u32).collect());
-    };
-    let node = &graph.nodes[at];
-    match &node.op {
-        Op::Rearrange { index, fill } if *fill == 0.0 && !node.is_fill() => {
-            let from = places(graph, node.inputs[0])?;
-            let place = |&i: &u32| from.get(i as usize).copied().unwrap_or(FILL);
-            Some(index.iter().map(place).collect())
+/// The places in the row of values' elements, [`FILL`] where one is filled in.
+pub(super) struct Places<'a> {
+    graph: &'a Graph,
+    /// The places that are known; `None` of what is more than moved.
+    known: HashMap<ValueId, Option<Rc<[u32]>>>,
+    /// How many of all values are known.
+    elements: usize,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(graph: &'a Graph) -> Self {
+        Places {
+            graph,
+            known: HashMap::new(),
+            elements: 0,
         }
-        Op::Rearrange { index, fill } if *fill == 0.0 => Some(vec![FILL; index.len()]),
-        Op::Concat { outer } => {
-            let parts = node.inputs.iter().map(|&id| places(graph, id));
-            let parts = parts.collect::<Option<Vec<_>>>()?;
-            let rows = (0..*outer).flat_map(|o| {
-                parts.iter().flat_map(move |part| {
-                    let size = part.len() / outer;
-                    part[o * size..][..size].iter().copied()
-                })
-            });
-            Some(rows.collect())
+    }
+
+    /// The places of a value's elements; `None` of what is more than moved, and of more than are looked at.
+    fn of(&mut self, id: ValueId) -> Option<Rc<[u32]>> {
+        let mut open = vec![id];
+        while let Some(&id) = open.last() {
+            let before = open.len();
+            if !self.known.contains_key(&id) {
+                let unknown = |id: &&ValueId| !self.known.contains_key(*id);
+                open.extend(self.moved(id).iter().filter(unknown));
+            }
+            if open.len() == before {
+                open.pop();
+                if !self.known.contains_key(&id) {
+                    let made = self.made(id).filter(|_| self.elements <= MOST);
+                    self.elements += made.as_ref().map_or(0, |places| places.len());
+                    self.known.insert(id, made);
+                }
+            }
         }
-        _ => None,
+        self.known[&id].clone()
+    }
+
+    /// The values whose elements a value's are, moved.
+    fn moved(&self, id: ValueId) -> &'a [ValueId] {
+        let node = id.checked_sub(1).map(|at| &self.graph.nodes[at]);
+        match node.map(|node| (&node.op, node)) {
+            Some((Op::Rearrange { .. }, node)) if !node.is_fill() => &node.inputs,
+            Some((Op::Concat { .. }, node)) => &node.inputs,
+            _ => &[],
+        }
+    }
+
+    /// The places of a value of which those of what it is moved of are known.
+    fn made(&self, id: ValueId) -> Option<Rc<[u32]>> {
+        let Some(at) = id.checked_sub(1) else {
+            return Some((0..self.graph.row_len() as u32).collect());
+        };
+        let node = &self.graph.nodes[at];
+        match &node.op {
+            Op::Rearrange { index, fill } if *fill == 0.0 && !node.is_fill() => {
+                let from = self.known[&node.inputs[0]].as_ref()?;
+                let place = |&i: &u32| from.get(i as usize).copied().unwrap_or(FILL);
+                Some(index.iter().map(place).collect())
+            }
+            Op::Rearrange { index, fill } if *fill == 0.0 => Some(vec![FILL; index.len()].into()),
+            Op::Concat { outer } => {
+                let parts = node.inputs.iter().map(|id| self.known[id].clone());
+                let parts = parts.collect::<Option<Vec<_>>>()?;
+                let rows = (0..*outer).flat_map(|o| {
+                    parts.iter().flat_map(move |part| {
+                        let size = part.len() / outer;
+                        part[o * size..][..size].iter().copied()
+                    })
+                });
+                Some(rows.collect())
+            }
+            _ => None,
+        }
     }
 }
