@@ -54,3 +54,49 @@ def test_weights_that_are_all_rounded_up(tmp_path, protocol, options, ring, give
     x = np.full((3, 640), most, np.float32) * np.float32([[1], [0.97], [-1]])
     found = tacit.local(protocol, **options).predict(model, x).output
     np.testing.assert_allclose(found, np.maximum(x.mean(1, keepdims=True), 0), atol=0.02)
+
+
+@pytest.mark.parametrize(("protocol", "options"), RUNS[:2])
+def test_what_is_ranked_is_an_order(tmp_path, protocol, options):
+    """Numbers 2 last places apart: were those taken for equal, each would be behind one."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("TopK", ["a", "k"], ["y", "places"], axis=1),
+    ]
+    path = tmp_path / "m.onnx"
+    weights = numpy_helper.from_array(np.eye(3, dtype=np.float32) / 2, "w")
+    many = numpy_helper.from_array(np.array([3]), "k")
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", 3]) for n in "xy"]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], [weights, many])
+    opset = [helper.make_opsetid("", 13)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+    model = tacit.compile(path, input_range=4.0, protocol=protocol, ring=32, fraction_bits=10)
+    x = np.tile(np.float32([2, 2 + 2**-8, 2 + 2**-7]), (24, 1))
+    found = tacit.local(protocol, **options).predict(model, x).output
+    np.testing.assert_allclose(found, np.sort(x / 2, 1)[:, ::-1], atol=0.005)
+
+
+def test_means_by_a_softmax_are_no_larger_for_their_rounding(tmp_path):
+    """Shares stay shares: none is below 0, and all of them sum to 1."""
+    rng = np.random.default_rng(3)
+    made = helper.make_node
+    nodes = [
+        *(made("MatMul", ["x", name], [name.upper()]) for name in "qkv"),
+        made("Transpose", ["K"], ["T"], perm=[0, 2, 1]),
+        made("MatMul", ["Q", "T"], ["S"]),
+        made("Softmax", ["S"], ["P"], axis=-1),
+        made("MatMul", ["P", "V"], ["C"], "C"),
+        made("MatMul", ["C", "v"], ["y"]),
+    ]
+    constants = [numpy_helper.from_array(rng.normal(size=(8, 8)).astype(np.float32) / 3, name)
+                 for name in "qkv"]  # fmt: skip
+    values = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", 64, 8]) for n in "xy"]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], constants)
+    opset = [helper.make_opsetid("", 13)]
+    path = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+    for protocol in ("falcon", "sirnn"):
+        layers = tacit.compile(path, input_range=4.0, protocol=protocol).plan["layers"]
+        ranges = {layer["name"]: layer["range"] for layer in layers}
+        values = ranges["V"] if "V" in ranges else max(ranges[n] for n in ranges if "V" in n)
+        assert ranges["C"] <= 1.1 * values

@@ -74,10 +74,11 @@ def test_the_largest_description_fits():
 def test_shapes_have_few_axes():
     """The product of 20,000 sizes takes most of a second, in which nothing else runs."""
     told = World().described(0)
-    told["inputs"][0]["shape"] = [-1] + [2**31 - 1] * 17
-    said = [json.dumps({"parameters": {**told, "party": party}}).encode() for party in range(3)]
-    with pytest.raises(ServiceError, match=r"^a does not describe the model"):
-        described.agree("abc", said)
+    for which, key in (("inputs", "shape"), ("outputs", "item_shape")):
+        lies = {**told, which: [{**told[which][0], key: [-1] + [2**31 - 1] * 17}]}
+        said = [json.dumps({"parameters": {**lies, "party": party}}).encode() for party in range(3)]
+        with pytest.raises(ServiceError, match=r"^a does not describe the model"):
+            described.agree("abc", said)
 
 
 def test_a_refusal_has_few_words():

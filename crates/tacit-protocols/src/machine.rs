@@ -130,10 +130,10 @@ pub trait Machine: Sized {
     fn save(&self, x: &Self::Share) -> Vec<u8>;
     /// A share of `n` elements that [`Machine::save`] made bytes of; others are refused.
     fn load(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error>;
-    /// A share of `n` elements of which a client that is no party gave every party its part, as [`Machine::load`] reads
-    /// it. What the client gave may be no sharing of anything; what comes of it is one.
-    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Result<Self::Share, Error> {
-        self.load(n, bytes)
+    /// A share of what clients that are no party gave every party a part of, as [`Machine::load`] read it. What they gave
+    /// may be no sharing of anything; what comes of it is one.
+    fn take_in(&mut self, given: Self::Share) -> Result<Self::Share, Error> {
+        Ok(given)
     }
     /// This party's part of `x` as bytes for a client that is no party, who puts the values together
     /// from the parts of all: after a verification, where there is one. The client learns the values, and

@@ -185,6 +185,7 @@ def _read(party: str, told: Any) -> dict[str, Any]:
         fits = fits and isinstance(held["scheme"]["kind"], str)
         for each in (*held["inputs"], *held["outputs"]):
             fits = fits and isinstance(each["name"], str) and len(each["shape"]) <= MOST_AXES
+            fits = fits and len(each.get("item_shape", ())) <= MOST_AXES
             for size in (*each["shape"], *each.get("item_shape", ())):
                 fits = fits and type(size) is int and -1 <= size < 1 << 31
             fits = fits and (each.get("texts") is None or _are_texts(each["texts"]))

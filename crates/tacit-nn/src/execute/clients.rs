@@ -15,9 +15,11 @@ pub fn take_input(
     requests: &[(usize, &[u8])],
 ) -> Result<Handle, Error> {
     check_batch(plan, requests.iter().map(|(items, _)| items).sum())?;
-    let one = |&(items, share): &(usize, &[u8])| machine.take_in(items * plan.input_len(), share);
+    let one = |&(items, share): &(usize, &[u8])| machine.load(items * plan.input_len(), share);
     let parts: Vec<Handle> = requests.iter().map(one).collect::<Result<_, _>>()?;
-    Ok(machine.concat(&parts.iter().collect::<Vec<_>>()))
+    let all = machine.concat(&parts.iter().collect::<Vec<_>>());
+    machine.layer(INPUT)?;
+    machine.take_in(all)
 }
 
 /// Begins a batch of these inputs: in the widths that the plan gives them.

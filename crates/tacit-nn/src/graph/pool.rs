@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// The most windows that are looked at one by one, where their taps step over an input.
-const MOST_WINDOWS: usize = 1 << 16;
+const MOST_WINDOWS: usize = 1 << 12;
 
 /// The windows of a pooling layer over one item of channels x height x width.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

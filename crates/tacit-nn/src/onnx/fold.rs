@@ -141,19 +141,23 @@ fn moved(call: &Call) -> Result<Option<Constant>, Fault> {
     }))
 }
 
-/// Counts what it took to compute a constant of others; an error once it is too much for one file.
-pub(super) fn spend(call: &Call, made: &Constant, builder: &mut Builder) -> Result<(), String> {
+/// Counts what it took to compute constants of others; an error once it is too much for one file.
+pub(super) fn spend(call: &Call, made: &[Value], builder: &mut Builder) -> Result<(), String> {
     let read = call
         .inputs
         .iter()
         .flatten()
         .map(|value| constant_len(value));
-    let within = match (call.node.op_type.as_str(), call.input(0)) {
-        ("MatMul" | "Gemm" | "Einsum", Some(Value::Constant(left))) => left.shape.last(),
-        _ => None,
+    let within = match (call.node.op_type.as_str(), call.input(0), call.input(1)) {
+        ("Conv", _, Some(Value::Constant(w))) => len(w.shape.get(1..).unwrap_or_default()),
+        ("MatMul" | "Gemm" | "Einsum", Some(Value::Constant(left)), _) => {
+            left.shape.last().copied().unwrap_or(1)
+        }
+        _ => 1,
     };
-    let each = within.copied().unwrap_or(1).max(1);
-    let steps = read.sum::<usize>() + made.data.len().saturating_mul(each);
+    let each = within.max(1);
+    let made: usize = made.iter().map(constant_len).sum();
+    let steps = read.sum::<usize>() + made.saturating_mul(each);
     builder.folded = builder.folded.saturating_add(steps);
     match builder.folded > MAX_FOLDED {
         false => Ok(()),

@@ -330,11 +330,15 @@ impl<'a> Importer<'a> {
             Some(Ok(())) if texts::are_read(&call) => texts::lower(&call, &self.reader, builder),
             Some(Ok(())) => match fold::fold(&call, &self.reader, builder.batch) {
                 Ok(Some(constant)) => {
-                    fold::spend(&call, &constant, builder).map_err(unusable)?;
-                    Ok(vec![Value::Constant(constant)])
+                    let made = vec![Value::Constant(constant)];
+                    fold::spend(&call, &made, builder).map_err(unusable)?;
+                    Ok(made)
                 }
                 Ok(None) => match fold::computed(&call) {
-                    Some(constants) => Ok(constants),
+                    Some(made) => {
+                        fold::spend(&call, &made, builder).map_err(unusable)?;
+                        Ok(made)
+                    }
                     None => lower::lower(&call, builder).inspect(|made| {
                         marks::deny_dropped(&call, made, builder);
                     }),

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use prost::Message;
+
 use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto};
 use super::table::{MADE, Opsets};
 use super::written::{Tensors, written};
@@ -133,15 +135,25 @@ impl Inliner<'_> {
 /// About how many bytes of memory a copy of a node takes.
 fn size(node: &NodeProto) -> usize {
     let text = |len: usize| size_of::<String>() + len;
-    let names = node.input.iter().chain(&node.output).chain([&node.name]);
+    let own = [&node.name, &node.op_type, &node.domain];
+    let names = node.input.iter().chain(&node.output).chain(own);
     let names: usize = names.map(|name| text(name.len())).sum();
     let of = |a: &AttributeProto| {
         let numbers = size_of_val(&a.floats[..]) + size_of_val(&a.ints[..]);
         let texts: usize = a.strings.iter().chain(&a.s).map(|s| text(s.len())).sum();
         let tensors = a.g.iter().flat_map(|graph| &graph.initializer).chain(&a.t);
         let nodes = a.g.iter().flat_map(|graph| &graph.node);
+        let values = (a.g.iter()).flat_map(|graph| {
+            graph
+                .input
+                .iter()
+                .chain(&graph.output)
+                .chain(&graph.value_info)
+        });
+        let values = values.map(|value| size_of_val(value) + value.encoded_len());
         let within = tensors.map(size_of_tensor).sum::<usize>() + nodes.map(size).sum::<usize>();
-        size_of::<AttributeProto>() + numbers + texts + within
+        let names = a.name.len() + a.ref_attr_name.len() + values.sum::<usize>();
+        size_of::<AttributeProto>() + names + numbers + texts + within
     };
     size_of::<NodeProto>() + names + node.attribute.iter().map(of).sum::<usize>()
 }
@@ -152,7 +164,9 @@ fn size_of_tensor(tensor: &TensorProto) -> usize {
     let floats = size_of_val(&tensor.float_data[..]) + size_of_val(&tensor.double_data[..]);
     let signed = size_of_val(&tensor.int32_data[..]) + size_of_val(&tensor.int64_data[..]);
     let others = size_of_val(&tensor.uint64_data[..]) + size_of_val(&tensor.dims[..]);
-    size_of::<TensorProto>() + texts + floats + signed + others
+    let outside: usize = tensor.external_data.iter().map(Message::encoded_len).sum();
+    let names = tensor.name.len() + outside;
+    size_of::<TensorProto>() + names + texts + floats + signed + others
 }
 
 /// The nodes of a function as one node calls it: `count` tells its names from those of other calls.

@@ -16,7 +16,7 @@ use candidate::{Candidate, reached};
 use pick::{Best, ENOUGH, ENOUGH_SURE, OF_ALL, OF_SAMPLES};
 
 use super::bounds::Inputs;
-use super::doubts::{doubts, labels, led_beyond, rounding};
+use super::doubts::{doubts, labels, led_beyond, rounded_beyond, rounding};
 use super::encoded::led;
 use super::mixed::{self, Assigned, Precision, TRIED};
 use super::ranges::Bound;
@@ -229,19 +229,21 @@ impl<'a> Choice<'a> {
         made: impl Fn(&Rc<[Bound]>, u32) -> Result<Candidate<T>, PlanError>,
     ) -> Result<Chosen<T>, PlanError> {
         let look = |of: &Candidate<T>| self.trial.shown(self.graph, &of.rounding, of.loses());
-        for _ in 0..WIDENED {
+        for round in 0..=WIDENED {
             let led = led(self.graph, &self.ends, &best.rounding, &best.bounds);
             let Some((wider, first)) = led else {
                 break;
             };
             let mut bits = (fewest..=best.bits).rev();
-            let Some(other) = bits.find_map(|bits| made(&wider, bits).ok()) else {
-                // Signs are taken of as many bits as that takes all the same.
-                best.bounds = wider;
-                best.doubts.push(led_beyond(&self.named(first)));
-                break;
-            };
-            best = other;
+            match bits.find_map(|bits| made(&wider, bits).ok()) {
+                Some(other) if round < WIDENED => best = other,
+                _ => {
+                    // Signs are taken of as many bits as that takes all the same.
+                    best.bounds = wider;
+                    best.doubts.push(rounded_beyond(&self.named(first)));
+                    break;
+                }
+            }
         }
         let mut tried = look(&best)?;
         for _ in 0..WIDENED {

@@ -84,6 +84,15 @@ fn cure(options: &PlanOptions, range: f64) -> String {
     format!("declare a range of inputs below {range} if theirs is, {samples}{wider}")
 }
 
+/// The warning of values that weights as they are rounded make larger than the plan provides for, of inputs at the ends of
+/// their range.
+pub(super) fn rounded_beyond(layer: &str) -> String {
+    format!(
+        "{layer}: its weights as they are rounded lead beyond what it holds, for inputs at the ends of their range, and its \
+         results would be wrong: declare a smaller range of inputs, or compute over a wider ring or field"
+    )
+}
+
 /// The warning of values that rounding alone makes larger than the plan provides for.
 pub(super) fn led_beyond(layer: &str) -> String {
     format!(

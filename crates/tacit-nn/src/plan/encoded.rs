@@ -36,7 +36,8 @@ pub(super) fn led(
         };
         let means = id.checked_sub(1).map_or(&[][..], |layer| &means[layer]);
         let factor = means.iter().copied().fold(1.0, f64::max);
-        (factor * low - slack * unit, factor * high + slack * unit)
+        let farther = |end: f64| factor * end + end.signum() * slack * unit;
+        away(&farther, (low, high))
     };
     let led = worst_case_of(graph, ends, changed, beyond);
     let mut first = None;
@@ -63,10 +64,75 @@ pub(super) fn led(
     first.map(|id| (wider, id))
 }
 
+/// An interval with ends farther from 0: what is of one sign stays so, and shares and gates stay within 1, for what is
+/// bounded by construction is bounded by that.
+fn away(farther: &dyn Fn(f64) -> f64, (low, high): Interval) -> Interval {
+    let led = (
+        if low < 0.0 { farther(low) } else { low },
+        if high > 0.0 { farther(high) } else { high },
+    );
+    match low >= 0.0 && high <= 1.0 {
+        true => (led.0, led.1.min(1.0)),
+        false => led,
+    }
+}
+
 /// A layer's node with its weights as they are encoded.
 fn of_rounded<'a>(layer: usize, node: &'a Node, rounding: &Rounding) -> Cow<'a, Node> {
     match rounded_op(&node.op, layer, rounding) {
         Some(op) => Cow::Owned(Node { op, ..node.clone() }),
         None => Cow::Borrowed(node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graphs::{graph, node};
+    use super::*;
+    use crate::graph::{Linear, Op};
+
+    /// What is of one sign stays so, and what is within 1.
+    #[test]
+    fn ends_are_led_away_from_0() {
+        let led = |interval| away(&|end: f64| 1.5 * end + end.signum(), interval);
+        assert_eq!(led((-2.0, 4.0)), (-4.0, 7.0));
+        assert_eq!(led((2.0, 4.0)), (2.0, 7.0));
+        assert_eq!(led((-4.0, -2.0)), (-7.0, -2.0));
+        assert_eq!(led((0.0, 1.0)), (0.0, 1.0));
+        assert_eq!(led((0.0, 1.5)), (0.0, 3.25));
+    }
+
+    /// Weights that are all rounded up lead beyond the worst case of the weights themselves; those that are as they are
+    /// do not.
+    #[test]
+    fn weights_that_are_rounded_up_lead_beyond() {
+        let sum = |weight: f32, bits: u32| {
+            let linear = Linear {
+                rows: 1,
+                k: 64,
+                n: 1,
+                weight: vec![weight; 64].into(),
+                bias: vec![].into(),
+            };
+            let graph = graph(&[64], vec![node(Op::Linear(linear), &[0], &[1])]);
+            let rounding = Rounding {
+                fractions: vec![16; 2],
+                weights: vec![bits],
+                steps: vec![Step::Encoded, Step::Truncated(bits)],
+                field: None,
+                exact: false,
+                ranks: None,
+            };
+            let worst = |most: f64| Bound::worst((-most, most));
+            let bounds = [worst(1.0), worst(64.0 * f64::from(weight))];
+            let led = led(&graph, &[1.0; 64], &rounding, &bounds);
+            led.map(|(wider, first)| (wider[1].worst, wider[1].planned, first))
+        };
+        // Of 4 fraction bits a 20th is a 16th.
+        let (worst, planned, first) = sum(0.05, 4).expect("beyond");
+        assert!((worst - 4.0).abs() < 1e-3 && worst >= 4.0, "{worst}");
+        assert_eq!((planned, first), (worst, 1));
+        assert_eq!(sum(0.0625, 4), None);
+        assert_eq!(sum(0.05, 16), None);
     }
 }

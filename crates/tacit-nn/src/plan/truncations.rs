@@ -27,10 +27,24 @@ impl Plan {
                 // What signs choose is exact, whatever they are of.
                 LayerOp::NonNegative | LayerOp::Whole { .. } => false,
                 LayerOp::Function(_) => true,
+                // Ranks are an order only where no difference counts as none.
+                LayerOp::Sub if self.source(layer.inputs[0]) == self.source(layer.inputs[1]) => {
+                    false
+                }
                 _ => of_inputs || own.contains(&(i + 1)),
             });
         }
         are_truncated
+    }
+
+    /// The value whose elements a value's are, moved.
+    fn source(&self, mut id: ValueId) -> ValueId {
+        while let Some(layer) = id.checked_sub(1).map(|at| &self.layers[at])
+            && matches!(layer.op, LayerOp::Rearrange { .. })
+        {
+            id = layer.inputs[0];
+        }
+        id
     }
 
     /// All truncations of a run, in order.

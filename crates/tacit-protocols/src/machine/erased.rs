@@ -117,7 +117,7 @@ calls! {
     fn reusable(&mut self, x: Handle) -> Made;
     fn known(&mut self, x: Handle, owner: usize) -> Handle;
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made;
-    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Made;
+    fn take_in(&mut self, given: Handle) -> Made;
     fn hand_out(&mut self, x: &Handle) -> Result<Vec<u8>, Error>;
     fn add(&mut self, x: &Handle, y: &Handle) -> Handle;
     fn sub(&mut self, x: &Handle, y: &Handle) -> Handle;
@@ -226,8 +226,8 @@ impl<M: Hidden> Calls for M {
     fn load(&mut self, n: usize, bytes: &[u8]) -> Made {
         Machine::load(self, n, bytes).map(Handle::new)
     }
-    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Made {
-        Machine::take_in(self, n, bytes).map(Handle::new)
+    fn take_in(&mut self, given: Handle) -> Made {
+        Machine::take_in(self, given.take()).map(Handle::new)
     }
     fn off_exact(&self) -> i64 {
         Machine::off_exact(self)

@@ -75,7 +75,7 @@ use small::Small;
 pub const MAX_PARTIES: usize = 63;
 
 const INPUT: Message<Elements> = Message::new("shamir input");
-const TAKE_IN: Message<Elements> = Message::new("shamir: input of a client");
+const TAKE_IN: Message<Elements> = Message::new("shamir input: of a client");
 const REVEAL: Message<Elements> = Message::new("shamir reveal");
 
 /// One party's end of the protocol over the field `F`.
@@ -304,8 +304,8 @@ impl<F: Field> Machine for Shamir<F> {
     /// The first `t + 1` parties deal what they were given, each times its factor at 0, and all add up what they are
     /// dealt: parts that lie on no polynomial would open to other numbers at other parties, and show what masks hide. 1
     /// hop; each of the `t + 1` sends `n - 1 - t` elements for each value.
-    fn take_in(&mut self, n: usize, bytes: &[u8]) -> Result<Buffer<F>, Error> {
-        let given = self.load(n, bytes)?;
+    fn take_in(&mut self, given: Buffer<F>) -> Result<Buffer<F>, Error> {
+        let n = given.len();
         let (id, threshold) = (self.party.id(), self.params.threshold);
         let points: Vec<u64> = (0..=threshold).map(|dealer| dealer as u64 + 1).collect();
         let factors = Matrix::<F>::lagrange(&points, &[0]).data;

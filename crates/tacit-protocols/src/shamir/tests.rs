@@ -404,7 +404,7 @@ fn what_a_client_gives_lies_on_polynomials() {
         let given = |id: usize| -> Vec<F61> { (0..N).map(|i| number(id, i)).collect() };
         let shares = run::<F61, _>(mesh(parties), &options, |machine| {
             let id = machine.party().id();
-            let taken = machine.take_in(N, &to_wire::<F61>(&given(id).into()))?;
+            let taken = machine.take_in(given(id).into())?;
             Ok(taken.to_vec())
         });
         let shares: Vec<&[F61]> = shares.iter().map(Vec::as_slice).collect();

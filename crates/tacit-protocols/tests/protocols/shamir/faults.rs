@@ -26,6 +26,7 @@ fn relu_through(
         machine.prepare(&[Call::relu(N), Call::truncate(N, 3)])?;
         let own = (machine.party().id() == 1).then_some(&[7; N][..]);
         let x = machine.input(1, N, own)?;
+        let x = machine.take_in(x)?;
         let x = machine.relu(&x, KeyBits::ALL)?;
         let x = machine.truncate(&x, 3)?;
         machine.reveal(&x, Audience::All).map(drop)
@@ -38,6 +39,7 @@ fn steps(subject: &ShamirOver<F31>) -> Vec<&'static str> {
         "shamir deal: degree t",
         "shamir bits: squares and products",
         "shamir input",
+        "shamir input: of a client",
         "shamir comparison: masked value",
         "shamir truncate: a dealer's upper bits",
         "shamir truncate: masked value",
