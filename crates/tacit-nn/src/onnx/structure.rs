@@ -106,8 +106,8 @@ fn weigh(bytes: &mut &[u8], kind: Kind, depth: usize, left: &mut usize) -> Optio
             Some(less) => *left = less,
             None => return Some(false),
         }
-        let is_leaf = matches!(field, Kind::Leaf(_));
-        if !is_leaf && depth < DEPTH && weigh(&mut within, field, depth + 1, left)? == false {
+        let goes_on = !matches!(field, Kind::Leaf(_)) && depth < DEPTH;
+        if goes_on && !weigh(&mut within, field, depth + 1, left)? {
             return Some(false);
         }
     }
