@@ -63,6 +63,7 @@ fn program(machine: &mut Erased) -> Result<(), Error> {
         machine.input(owner, n, owns.then(|| vec![3; n]).as_deref())
     };
     let (x, y, w) = (input(0, N)?, input(last, N)?, input(last, map.right())?);
+    let x = machine.take_in(x)?;
     let product = machine.linear(&x, &Operand::Secret(w), None, &map, TRUNC, None)?;
     let square = machine.mul(&x, &Operand::Secret(y.clone()), 0)?;
     let less = machine.truncate(&square, TRUNC)?;
