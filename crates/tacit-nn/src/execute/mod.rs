@@ -154,8 +154,7 @@ pub fn execute(
         ));
     }
     let last_use = plan.last_uses();
-    let off = Some(machine.off_exact()).filter(|&off| off > 0);
-    let off = off.map(|off| (off, plan.are_truncated()));
+    let slacks = plan.slacks(machine.off_exact());
     let mut values = vec![Some(Parts::whole(batch.items, input))];
     for (i, layer) in plan.layers.iter().enumerate() {
         observe(Progress {
@@ -166,11 +165,7 @@ pub fn execute(
         let weights = &weights[layer.weights_of.unwrap_or(i)];
         let ends = |id: usize| last_use[id] == Some(i);
         let ranges = batch.of_layer(i);
-        let truncated = |(off, are_truncated): &(i64, Vec<bool>)| {
-            are_truncated[layer.inputs[0]].then_some(*off)
-        };
-        let slack = off.as_ref().and_then(truncated).unwrap_or(0);
-        let with = (weights, slack);
+        let with = (weights, slacks[i]);
         let output = in_parts(plan, machine, layer, with, ranges, &mut values, ends)?;
         for &id in layer.inputs.iter().filter(|&&id| ends(id)) {
             values[id] = None;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{LayerOp, Plan};
+use super::{Layer, LayerOp, Plan};
 use crate::graph::ValueId;
 
 /// A value that is truncated on its way.
@@ -17,8 +17,22 @@ pub struct Truncated {
 }
 
 impl Plan {
+    /// By how many last places each layer's first input may be below an exact number that it is, where a truncation may be
+    /// off by so many.
+    pub(crate) fn slacks(&self, off: i64) -> Vec<i64> {
+        let are_truncated = self.are_truncated();
+        let of = |layer: &Layer| {
+            if are_truncated[layer.inputs[0]] {
+                off
+            } else {
+                0
+            }
+        };
+        self.layers.iter().map(of).collect()
+    }
+
     /// Whether each value is made of what is truncated on the way, so that it may be off an exact number.
-    pub(crate) fn are_truncated(&self) -> Vec<bool> {
+    fn are_truncated(&self) -> Vec<bool> {
         let own: HashSet<ValueId> = self.truncated().iter().map(|each| each.layer + 1).collect();
         let mut are_truncated = vec![false];
         for (i, layer) in self.layers.iter().enumerate() {
