@@ -313,3 +313,35 @@ pub(super) fn select(shape: &[usize], along: usize, picks: Vec<usize>) -> Vec<u3
         &shape.iter().enumerate().map(axis).collect::<Vec<_>>(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::made::node;
+    use super::*;
+
+    /// A file's constants are computed of until the last step that may be taken.
+    #[test]
+    fn what_is_computed_of_constants_is_counted() {
+        let mut builder = Builder::default();
+        let given = Value::Constant(Constant::floats(vec![2, 3], vec![0.0; 6]));
+        let made = [Value::Constant(Constant::floats(vec![2, 5], vec![0.0; 10]))];
+        let node = node("MatMul", &["x", "w"], "y");
+        let call = Call {
+            node: &node,
+            name: "y".into(),
+            opset: 17,
+            last: false,
+            masks: false,
+            whole: false,
+            rounds: builder.rounds,
+            torch: false,
+            kind: None,
+            inputs: vec![Some(&given), None],
+        };
+        // Six numbers are read, and ten made of three products each.
+        builder.folded = MAX_FOLDED - 36;
+        assert_eq!(spend(&call, &made, &mut builder), Ok(()));
+        let why = spend(&call, &made, &mut builder).expect_err("none is left");
+        assert!(why.contains("takes more than 17179869184 steps"), "{why}");
+    }
+}

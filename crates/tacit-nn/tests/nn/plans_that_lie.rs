@@ -346,10 +346,9 @@ fn a_small_plan_that_asks_for_much_memory_is_refused_when_it_is_read() {
     assert!(Plan::from_bytes_within(&bytes, most - 1, SIGNS).is_err());
 }
 
-/// Windows that all have something in them are found to without a look at every tap: 40,000 layers of these took hours to
-/// read. Taps that step over the input, so that windows in between may be empty, are of few windows.
+/// Windows that all have something in them are found to without a look at every tap of every window. Taps that step over the input, so that windows in between may be empty, are of few windows.
 #[test]
-fn windows_are_looked_at_in_no_time() {
+fn empty_windows_are_found_without_a_look_at_each() {
     let pool = vec![list("kernel_shape", &[2, 1]), list("strides", &[1, 1])];
     let nodes = vec![node("MaxPool", &["x"], "y", pool)];
     let graph = imported(&model(&[1, 4, 1], nodes, vec![])).unwrap_or_else(|e| panic!("{e}"));
@@ -367,9 +366,7 @@ fn windows_are_looked_at_in_no_time() {
         read.map(|_| ()).map_err(|error| error.to_string())
     };
     let side = 1 << 14;
-    for _ in 0..40 {
-        assert_eq!(read(side, side, 1, side - 1, side), Ok(()));
-    }
+    assert_eq!(read(side, side, 1, side - 1, side), Ok(()));
     let refused = read(side, side, 1, side, side).expect_err("the first has nothing");
     assert!(refused.contains("one of its windows is empty"), "{refused}");
     assert_eq!(read(3, 2, 4, 3, 2), Ok(()));
