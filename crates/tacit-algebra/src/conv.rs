@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use crate::Ring;
 use crate::gemm::{self, Output};
 use crate::kernel::Kernels;
 use crate::patches::Patches;
+use crate::{Ring, dots};
 
 /// The shape of a convolution; images are NCHW, weights OIHW with `channels / groups` inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +65,12 @@ impl Conv2d {
             ..beyond
                 .div_ceil(stride)
                 .clamp(first, self.out(axis).max(first))
+    }
+
+    /// Whether every result is an inner product of what lies side by side: a filter a group, whose kernel covers the image.
+    fn is_of_dots(&self) -> bool {
+        let covers = self.kernel == [self.height, self.width] && self.pad == [0; 4];
+        covers && self.dilation == [1, 1] && self.filters == self.groups
     }
 
     /// Elements of the result.
@@ -183,6 +189,12 @@ pub(crate) fn add_convolution<R: Kernels>(acc: &mut [R], x: &[R], w: &[R], shape
     if acc.is_empty() {
         return;
     }
+    if shape.is_of_dots() {
+        let images = acc
+            .chunks_exact_mut(shape.filters)
+            .zip(x.chunks_exact(w.len()));
+        return images.for_each(|(acc, x)| dots::accumulate(acc, x, w, w.len() / shape.filters));
+    }
     let (plane, k) = (
         shape.out_height() * shape.out_width(),
         w.len() / shape.filters,
@@ -276,6 +288,18 @@ mod tests {
             shape([1, 2, 2, 5, 1], [2, 2], [3, 4], [5, 6, 7, 8], [1, 2]),
             shape([0, 2, 5, 5, 1], [2, 2], [1, 1], [0; 4], [1, 1]),
             shape([9, 20, 12, 50, 1], [5, 5], [1, 1], [0; 4], [1, 1]),
+            // Inner products, and what is none by its filters, dilation or pads.
+            shape([3, 10, 2, 5, 5], [2, 3], [1, 1], [0; 4], [1, 1]),
+            shape(
+                [2, 70_000, 1, 70_000, 70_000],
+                [1, 2],
+                [1, 1],
+                [0; 4],
+                [1, 1],
+            ),
+            shape([3, 10, 2, 10, 5], [2, 3], [1, 1], [0; 4], [1, 1]),
+            shape([2, 4, 1, 4, 4], [1, 2], [1, 1], [0, 0, 1, 1], [1, 1]),
+            shape([2, 4, 1, 4, 4], [1, 1], [1, 1], [0; 4], [1, 2]),
         ];
         for shape in &shapes {
             check::<u8>(shape);

@@ -36,6 +36,7 @@ pub mod bits;
 pub mod buffer;
 pub mod compare;
 pub mod conv;
+mod dots;
 pub mod extension;
 pub mod flip;
 mod fresh;

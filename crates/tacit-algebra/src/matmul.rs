@@ -1,8 +1,8 @@
 //! Matrix products over rings.
 
-use crate::Ring;
 use crate::gemm::{self, Dense, Output};
 use crate::kernel::Kernels;
+use crate::{Ring, dots};
 
 /// The shape of a product of an `m x k` and a `k x n` matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +64,9 @@ pub(crate) fn accumulate_each<R: Kernels>(acc: &mut [R], a: &[R], b: &[R], shape
         return;
     }
     let MatMul { m, k, n } = shape.each;
+    if (m, n) == (1, 1) {
+        return dots::accumulate(acc, a, b, k);
+    }
     let factors = a.chunks_exact(m * k).zip(b.chunks_exact(k * n));
     for (acc, (a, b)) in acc.chunks_exact_mut(m * n).zip(factors) {
         accumulate(acc, a, b, shape.each);

@@ -184,7 +184,8 @@ impl<R: Ring> Machine for Clear<R> {
     }
 
     fn concat(&mut self, parts: &[&Vec<R>]) -> Vec<R> {
-        parts.iter().flat_map(|part| part.iter().copied()).collect()
+        let parts: Vec<&[R]> = parts.iter().map(|part| &part[..]).collect();
+        parts.concat()
     }
 
     fn linear(

@@ -235,15 +235,14 @@ impl Blocks {
             right.push(&powers[self.width - 1]);
         }
         let k = right.len();
-        let of_left = |at: usize| match at % k {
-            term if term < terms => at / k * row + first + 1 + term,
-            _ => n * row + at / k,
+        let of_left = |i: usize, term: usize| match term < terms {
+            true => i * row + first + 1 + term,
+            false => n * row + i,
         };
-        let of_right = |at: usize| at % k * n + at / k;
+        let of_right = |i: usize, term: usize| term * n + i;
         let (left, right) = (machine.concat(&left), machine.concat(&right));
-        let index = |of: &dyn Fn(usize) -> usize| (0..n * k).map(|at| of(at) as u32).collect();
-        let left = machine.gather_by(&left, n * k, || index(&of_left));
-        let right = machine.gather_by(&right, n * k, || index(&of_right));
+        let left = machine.gather_by(&left, n * k, || woven(n, k, of_left));
+        let right = machine.gather_by(&right, n * k, || woven(n, k, of_right));
         let shape = groups(n, k);
         machine.conv2d(
             &left,
@@ -287,6 +286,13 @@ impl Blocks {
             above.fold(0.0, |above, block| error(block, above) + truncated),
         )
     }
+}
+
+/// Where the `k` terms of `n` elements stand, those of each element side by side.
+fn woven(n: usize, k: usize, of: impl Fn(usize, usize) -> usize) -> Vec<u32> {
+    let mut places = Vec::with_capacity(n * k);
+    (0..n).for_each(|i| places.extend((0..k).map(|term| of(i, term) as u32)));
+    places
 }
 
 /// `n` inner products of `k` terms: a convolution of as many groups.
