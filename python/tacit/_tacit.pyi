@@ -110,8 +110,10 @@ class Service:
     def offered(self) -> bytes | None:
         """What the model's owner offers, as JSON: at the owner itself what its file makes."""
 
-    def submit(self, client: str, request: bytes, items: int, share: bytes) -> str | None:
-        """Takes a request of a client, or says why not, as JSON."""
+    def submit(
+        self, client: str, session: str, request: bytes, items: int, share: bytes
+    ) -> str | None:
+        """Takes a request of a client for a session, or says why not, as JSON."""
 
     def decline(self, request: bytes, code: str) -> None:
         """Notes why a request is not taken here, for the other parties to hear."""

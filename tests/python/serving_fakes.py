@@ -35,6 +35,7 @@ class World:
     def __init__(self, name="digits", version="1", grace=0.4):
         self.name, self.version, self.grace = name, version, grace
         self.session = secrets.token_hex(16)
+        self.security = "semi-honest, 1 of 3 corrupt"
         self.held = [{}, {}, {}]
         self.declined = {}
         self.digest = hashlib.sha256(name.encode()).hexdigest()
@@ -46,7 +47,7 @@ class World:
             "name": self.name,
             "version": self.version,
             "protocol": "falcon",
-            "security": "semi-honest, 1 of 3 corrupt",
+            "security": self.security,
             "parties": 3,
             "party": party,
             "digest": self.digest,
@@ -133,11 +134,14 @@ class FakeService:
     def offered(self):
         return None
 
-    def submit(self, client, request, items, share):
+    def submit(self, client, session, request, items, share):
         if self.said:
             return json.dumps(self.said)
         if self.state != "ready":
             return json.dumps({"code": "not-ready", "message": "not yet", "retry_after": 0.1})
+        if session != self.world.session:
+            told = {"code": "other-session", "message": "anew", "retry_after": None}
+            return json.dumps(told)
         if items > 8:
             return json.dumps({"code": "too-many-items", "message": "8", "retry_after": None})
         if len(share) != 32 * items:

@@ -106,9 +106,9 @@ class Services:
 
     def ask(self, items, bodies):
         """The answer of every party."""
-        number = os.urandom(16)
+        number, session = os.urandom(16), json.loads(self.described)["session"]
         for one, body in zip(self.all, bodies, strict=True):
-            assert one.submit("client", number, items, body) is None
+            assert one.submit("client", session, number, items, body) is None
         answers = [one.answer(number, 60) for one in self.all]
         assert [answer[0] for answer in answers] == ["answered"] * len(answers), answers
         return [answer[1] for answer in answers]

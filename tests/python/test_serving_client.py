@@ -289,6 +289,14 @@ def test_parties_that_met_anew(three, service):
     np.testing.assert_allclose(service.predict("digits", X).output, X @ WEIGHTS, rtol=1e-5)
 
 
+def test_parties_that_met_anew_and_compute_otherwise(three, service, monkeypatch):
+    """A client is told the security of the session that answered, not of one before."""
+    before = service.predict("digits", X).security
+    monkeypatch.setattr(three[1], "security", "malicious with abort, 1 of 3 corrupt")
+    three[1].session = secrets.token_hex(16)
+    assert service.predict("digits", X).security == three[1].security != before
+
+
 def test_parties_of_which_one_has_not_met_anew_yet(three, service):
     core = three[0][1].services["digits"]
     told = json.dumps({**three[1].described(1), "session": "ab" * 16}).encode()

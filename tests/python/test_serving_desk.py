@@ -25,7 +25,7 @@ class Core:
         self.resent, self.forgot = threading.Event(), threading.Event()
         self.may_answer = threading.Event()
 
-    def submit(self, client, request, items, share):
+    def submit(self, client, session, request, items, share):
         if request in self.held:
             self.resent.set()
         self.held.add(request)

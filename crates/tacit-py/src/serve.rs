@@ -87,12 +87,13 @@ impl Service {
         &self,
         py: Python<'_>,
         client: &str,
+        session: &str,
         request: &[u8],
         items: usize,
         share: &[u8],
     ) -> PyResult<Option<String>> {
-        let (id, body) = (id(request)?, share.to_vec());
-        let taken = py.detach(|| self.service.submit(client, id, items, body));
+        let (number, body) = ((session, id(request)?), share.to_vec());
+        let taken = py.detach(|| self.service.submit(client, number, items, body));
         Ok(taken.err().map(|refused| refusal(&refused)))
     }
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..batches import is_batches
 from ..errors import InputError, ServiceError
 from ..inputs import Given
-from .described import Agreed, ApartError, agree
+from .described import SAME, Agreed, ApartError, agree
 from .prediction import Prediction
 from .remote import AnewError, Remote
 from .wire import Answered, Asked
@@ -185,8 +185,8 @@ class Client:
         pause = PAUSE
         while True:
             agreed = await self._described(*key, deadline)
-            if any(agreed.told[what] != first.told[what] for what in ("version", "digest")):
-                raise ChangedError("the parties serve another version of the model now")
+            if any(agreed.told[what] != first.told[what] for what in SAME):
+                raise ChangedError("the parties serve the model otherwise than before")
             try:
                 async with self.places:
                     return await self._once(agreed, part, deadline)

@@ -42,7 +42,7 @@ class Ticket:
     items : int
         What it was charged.
     digest : bytes
-        The hash of its share: the same request again is free, another under its number refused.
+        The hash of its session and share: the same request again is free, another under its number refused.
     accepted : bool
         Whether the core has ever taken it.
     watchers : int
@@ -141,7 +141,7 @@ class Desk:
             return ticket
         taken = False
         try:
-            given = (client.name, asked.id, asked.items, asked.share)
+            given = (client.name, asked.session, asked.id, asked.items, asked.share)
             if len(asked.share) <= FEW:
                 said = self.service.submit(*given)
             else:
@@ -205,7 +205,8 @@ class Desk:
 
     def _ticket(self, client: Client, asked: Asked) -> Ticket:
         self._sweep()
-        digest = hashlib.sha256(asked.items.to_bytes(8, "little") + asked.share).digest()
+        named = asked.session.encode() + asked.items.to_bytes(8, "little")
+        digest = hashlib.sha256(named + asked.share).digest()
         ticket = self.tickets.get(asked.id)
         if ticket is None:
             try:

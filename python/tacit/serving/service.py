@@ -35,8 +35,13 @@ class Service(Stands, Protocol):
         """What the model's owner offers, as JSON, whether or not this party approves it."""
         ...
 
-    def submit(self, client: str, request: bytes, items: int, share: bytes) -> str | None:
-        """Takes a request of a client; None, or why not, as JSON."""
+    def submit(
+        self, client: str, session: str, request: bytes, items: int, share: bytes
+    ) -> str | None:
+        """Takes a request of a client for a session; None, or why not, as JSON.
+
+        A request for another session than that of the parties now is not taken.
+        """
         ...
 
     def decline(self, request: bytes, code: str) -> None:

@@ -73,8 +73,7 @@ impl Service {
 
     /// A session has ended: no request is taken any more, and the other sessions end, too.
     fn over(&self, ended: &Result<(), Error>) {
-        let described = self.described.lock();
-        let ready = described.is_ok_and(|mut told| told.take().is_some());
+        let ready = self.tell(None).is_some();
         let was_ready = {
             let mut standing = self.standing();
             standing.was_ready |= ready;
@@ -195,15 +194,14 @@ impl Service {
         )?;
         let told = Told {
             json,
+            session: whole,
             scheme,
             party: us,
             item_len,
         };
         // A session may have ended meanwhile.
         if self.queue.is_open() {
-            if let Ok(mut described) = self.described.lock() {
-                *described = Some(Arc::new(told));
-            }
+            self.tell(Some(Arc::new(told)));
             self.standing().is_ready();
         }
         Ok(())

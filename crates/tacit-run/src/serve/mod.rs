@@ -23,7 +23,7 @@ mod tables;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use tacit_client::Scheme;
@@ -53,6 +53,8 @@ fn failed(error: &Error, ready: bool) -> Refused {
 /// What clients are told of a model that is served, and what a body must fit.
 struct Told {
     json: Vec<u8>,
+    /// The name of the sessions that these parties have together.
+    session: String,
     scheme: Scheme,
     party: usize,
     /// Numbers that are shared of an item.
@@ -69,7 +71,7 @@ pub struct Service {
     commitment: Option<String>,
     queue: Queue,
     standing: Mutex<Standing>,
-    described: Mutex<Option<Arc<Told>>>,
+    described: RwLock<Option<Arc<Told>>>,
     /// What the owner offered last, whether or not this party approves it.
     offered: Mutex<Option<Vec<u8>>>,
     /// What a cheater makes of the shares that it computes on, to show that the others notice.
@@ -114,7 +116,7 @@ impl Service {
                 state: "new",
                 ..Standing::default()
             }),
-            described: Mutex::new(None),
+            described: RwLock::new(None),
             offered: Mutex::new(None),
             #[cfg(test)]
             tamper: None,
@@ -145,9 +147,7 @@ impl Service {
             Err(Error::Net(NetError::Interrupted)) if self.leaves_early() => Ok(()),
             ended => ended,
         };
-        if let Ok(mut told) = self.described.lock() {
-            *told = None;
-        }
+        self.tell(None);
         let mut standing = self.standing();
         let ready = standing.was_ready;
         standing.state = match &ended {
@@ -179,11 +179,24 @@ impl Service {
         ended
     }
 
-    /// Takes a request of a client: its number, how many items it has, and this party's body of it.
-    pub fn submit(&self, client: &str, id: Id, items: usize, body: Vec<u8>) -> Result<(), Refused> {
-        let Some(told) = self.told() else {
+    /// Takes a request of a client, made for a session: its number, how many items it has, and this party's body of it.
+    /// Another session than that may compute another model, and reveal more.
+    pub fn submit(
+        &self,
+        client: &str,
+        (session, id): (&str, Id),
+        items: usize,
+        body: Vec<u8>,
+    ) -> Result<(), Refused> {
+        // Held until the request is taken: the session does not end before.
+        let described = self.describing();
+        let Some(told) = &*described else {
             return Err(self.not_ready());
         };
+        if session != told.session {
+            let why = "the parties have met anew since: describe the model again, and share anew";
+            return Err(Refused::new("other-session", why));
+        }
         let max = self.config.limits().batch;
         if !(1..=max).contains(&items) {
             let why = format!(
@@ -279,7 +292,20 @@ impl Service {
     }
 
     fn told(&self) -> Option<Arc<Told>> {
-        self.described.lock().ok().and_then(|told| told.clone())
+        self.describing().clone()
+    }
+
+    fn describing(&self) -> RwLockReadGuard<'_, Option<Arc<Told>>> {
+        self.described
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has clients told of what is served from now on; what they were told before, if anything.
+    fn tell(&self, told: Option<Arc<Told>>) -> Option<Arc<Told>> {
+        let described = self.described.write();
+        let mut described = described.unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *described, told)
     }
 
     fn standing(&self) -> MutexGuard<'_, Standing> {

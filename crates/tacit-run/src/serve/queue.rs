@@ -100,6 +100,8 @@ enum Entry {
         since: Instant,
     },
     Done {
+        /// The life of the service in which it was.
+        life: u64,
         body: blake3::Hash,
         times: Option<Times>,
         answer: Result<Vec<u8>, Refused>,
@@ -137,6 +139,8 @@ struct Inner {
     /// Places in batches that were given out.
     turns: u64,
     door: Door,
+    /// How often the door was opened.
+    life: u64,
     counts: BTreeMap<&'static str, u64>,
     bell: Option<Bell>,
 }
@@ -161,6 +165,7 @@ impl Queue {
             clients: HashMap::new(),
             turns: 0,
             door: Door::Closed(Refused::new("not-ready", "this party is not ready yet")),
+            life: 0,
             counts: BTreeMap::new(),
             bell: None,
         };
@@ -266,9 +271,10 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Takes requests from now on.
+    /// Takes requests from now on. Those of an earlier life are not taken again: another model may be served.
     pub fn open(&self) {
-        self.lock().door = Door::Open;
+        let mut inner = self.lock();
+        (inner.door, inner.life) = (Door::Open, inner.life + 1);
     }
 
     /// Takes no more requests.

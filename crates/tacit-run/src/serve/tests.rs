@@ -132,12 +132,30 @@ impl Parties {
         Sharing::new(&described).unwrap_or_else(|e| panic!("{e}"))
     }
 
+    /// The name of the session that the parties have.
+    fn session(&self) -> String {
+        let told = self.services[0].described().expect("ready");
+        let told: serde_json::Value = serde_json::from_slice(&told).expect("JSON");
+        told["session"].as_str().expect("a name").to_owned()
+    }
+
     /// Sends a request's bodies to the parties, the last first.
     fn submit(&self, id: Id, items: usize, bodies: &[Vec<u8>]) {
-        for (service, body) in self.services.iter().zip(bodies).rev() {
-            let taken = service.submit("lab", id, items, body.clone());
-            assert_eq!(taken, Ok(()));
+        for (party, body) in bodies.iter().enumerate().rev() {
+            assert_eq!(self.give(party, "lab", id, items, body.clone()), Ok(()));
         }
+    }
+
+    /// Gives one party a client's request for the session that there is.
+    fn give(
+        &self,
+        party: usize,
+        client: &str,
+        id: Id,
+        items: usize,
+        body: Vec<u8>,
+    ) -> Result<(), Refused> {
+        self.services[party].submit(client, (&self.session(), id), items, body)
     }
 
     /// What every party answers.
@@ -338,7 +356,7 @@ fn after_cheating_the_service_stands_still() {
         assert!(error.to_string().contains("stands still"), "{error}");
         assert_eq!(
             honest
-                .submit("lab", [2; 16], 1, Vec::new())
+                .submit("lab", ("", [2; 16]), 1, Vec::new())
                 .expect_err("refused")
                 .code,
             "quarantined"
@@ -380,11 +398,16 @@ fn what_ended_the_life_before_is_told_until_all_are_back() {
     assert!(live.join().expect("no panic").is_ok());
 }
 
-/// After a life has ended another begins, with another name.
+/// After a life has ended another begins, with another name. What was shared for the first is not computed in the
+/// second, and its answers are not given there, whose model may be another.
 #[test]
 fn a_service_lives_again() {
     let mut parties = Parties::started("again", "falcon", same);
     let x = pictures(1);
+    let first = parties.session();
+    let (_, bodies) = parties.sharing().split(given(&x)).expect("it fits");
+    parties.submit([3; 16], 1, &bodies);
+    assert!(parties.answers(&[3; 16]).iter().all(Result::is_ok));
     let before = parties.services[0].described();
     assert_right(&parties.predicted(1, &x), &x, "first");
     parties.services[1].drain();
@@ -392,7 +415,7 @@ fn a_service_lives_again() {
         assert!(life.join().expect("no panic").is_ok());
     }
     let code = parties.services[0]
-        .submit("lab", [9; 16], 1, vec![])
+        .submit("lab", ("", [9; 16]), 1, vec![])
         .expect_err("ended")
         .code;
     assert_eq!(code, "not-ready");
@@ -404,6 +427,16 @@ fn a_service_lives_again() {
     let (before, after) = (read(before), read(after));
     assert_ne!(after.session, before.session);
     assert_eq!(after.commitment, before.commitment);
+    let refused = |session: &str, id| {
+        let submit = |(s, body): (&Arc<Service>, &Vec<u8>)| {
+            s.submit("lab", (session, [id; 16]), 1, body.clone())
+        };
+        let all = parties.services.iter().zip(&bodies).map(submit);
+        all.map(|taken| taken.expect_err("refused").code)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(refused(&first, 4), ["other-session"; 3]);
+    assert_eq!(refused(&after.session, 3), ["reused"; 3]);
     assert_right(&parties.predicted(2, &x), &x, "second");
     parties.drain(0);
 }

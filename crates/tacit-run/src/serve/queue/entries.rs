@@ -20,7 +20,8 @@ impl Inner {
         if let Some(entry) = self.entries.get(&id) {
             let same = match entry {
                 Entry::Waiting(waiting) => blake3::hash(&waiting.body) == hash,
-                Entry::Running { body, .. } | Entry::Done { body, .. } => *body == hash,
+                Entry::Running { body, .. } => *body == hash,
+                Entry::Done { body, life, .. } => *body == hash && *life == self.life,
             };
             return match same {
                 true => Ok(()),
@@ -110,6 +111,7 @@ impl Inner {
         self.entries.insert(
             *id,
             Entry::Done {
+                life: self.life,
                 body,
                 times,
                 answer,

@@ -11,7 +11,7 @@ fn hostile_requests_are_refused() {
     let sharing = parties.sharing();
     let (items, bodies) = sharing.split(given(&pictures(1))).expect("it fits");
     let refused = |id: u8, items: usize, body: &[u8]| {
-        let refused = parties.services[0].submit("lab", [id; 16], items, body.to_vec());
+        let refused = parties.give(0, "lab", [id; 16], items, body.to_vec());
         refused.expect_err("refused").code
     };
     let body = &bodies[0];
@@ -119,12 +119,12 @@ fn shares_of_two_clients_are_not_mixed() {
         for early in 0..parties.services.len() {
             let id = 10 + early as u8;
             let [bodies, others] = [(); 2].map(|()| sharing.split(given(&x)).expect("it fits").1);
-            for (party, service) in parties.services.iter().enumerate() {
+            for party in 0..parties.services.len() {
                 let (client, body) = match party == early {
                     true => ("eve", others[party].clone()),
                     false => ("lab", bodies[party].clone()),
                 };
-                assert_eq!(service.submit(client, [id; 16], 1, body), Ok(()));
+                assert_eq!(parties.give(party, client, [id; 16], 1, body), Ok(()));
             }
             for answer in parties.answers(&[id; 16]) {
                 let refused = answer.expect_err("of two clients");
@@ -146,7 +146,7 @@ fn a_request_that_a_party_lacks_is_refused() {
         let (_, bodies) = sharing.split(given(&x)).expect("it fits");
         let have: Vec<usize> = (0..3).filter(|&party| party != lacks).collect();
         for &party in &have {
-            let taken = parties.services[party].submit("lab", [id; 16], 1, bodies[party].clone());
+            let taken = parties.give(party, "lab", [id; 16], 1, bodies[party].clone());
             assert_eq!(taken, Ok(()));
         }
         assert_right(&parties.predicted(id + 1, &x), &x, "beside");
@@ -170,7 +170,7 @@ fn strange_words_are_refused_alone() {
             .expect("it fits");
         for (party, body) in bodies.iter().enumerate() {
             let strange = vec![0xff; body.len()];
-            let taken = parties.services[party].submit("lab", [1; 16], 1, strange);
+            let taken = parties.give(party, "lab", [1; 16], 1, strange);
             if protocol != "bicoptor" {
                 assert_eq!(taken.expect_err("no such words").code, "malformed");
             }
@@ -253,7 +253,7 @@ fn shares_that_come_late_are_waited_for() {
     let (_, bodies) = sharing.split(given(&x)).expect("it fits");
     for (party, after) in [(1, 0), (0, 1700), (2, 1000)] {
         thread::sleep(Duration::from_millis(after));
-        let taken = parties.services[party].submit("lab", [2; 16], 1, bodies[party].clone());
+        let taken = parties.give(party, "lab", [2; 16], 1, bodies[party].clone());
         assert_eq!(taken, Ok(()));
     }
     assert_right(&parties.joined(&sharing, 2, 1), &x, "late");
@@ -281,14 +281,14 @@ fn a_client_that_sends_to_some_alone_keeps_nobody_out() {
                     id[..8].copy_from_slice(&number.to_be_bytes());
                     // Refused as busy, mostly.
                     let body = false_bodies[alone].clone();
-                    let _ = parties.services[alone].submit("hog", id, 1, body);
+                    let _ = parties.give(alone, "hog", id, 1, body);
                     thread::sleep(Duration::from_millis(1));
                 }
             });
             for id in 200..220 {
                 let (_, bodies) = sharing.split(given(&x)).expect("it fits");
-                for (service, body) in parties.services.iter().zip(&bodies) {
-                    until_taken(service, [id; 16], body);
+                for (party, body) in bodies.iter().enumerate() {
+                    until_taken(&parties, party, [id; 16], body);
                 }
                 assert_right(&parties.joined(&sharing, id, 1), &x, "beside");
             }
@@ -299,9 +299,9 @@ fn a_client_that_sends_to_some_alone_keeps_nobody_out() {
 }
 
 /// Sends a share again while the queue has no place for it.
-fn until_taken(service: &Service, id: Id, body: &[u8]) {
+fn until_taken(parties: &Parties, party: usize, id: Id, body: &[u8]) {
     let until = Instant::now() + PATIENCE;
-    while let Err(refused) = service.submit("lab", id, 1, body.to_vec()) {
+    while let Err(refused) = parties.give(party, "lab", id, 1, body.to_vec()) {
         assert_eq!(refused.code, "busy");
         assert!(Instant::now() < until, "never taken");
         thread::sleep(Duration::from_millis(1));

@@ -55,7 +55,7 @@ fn cheating_in_one_session_ends_all() {
     for honest in &parties.services[..2] {
         assert_eq!(state(honest)["state"], "quarantined");
     }
-    let taken = parties.services[0].submit("lab", [2; 16], 1, Vec::new());
+    let taken = parties.services[0].submit("lab", ("", [2; 16]), 1, Vec::new());
     assert!(taken.is_err());
 }
 
@@ -94,7 +94,7 @@ fn sessions_that_have_nothing_to_do_stay() {
     let until = Instant::now() + Duration::from_secs(5);
     for id in 100.. {
         // The others never have it: it waits at the leader for two seconds.
-        let taken = parties.services[0].submit("hog", [id; 16], 1, bodies[0].clone());
+        let taken = parties.give(0, "hog", [id; 16], 1, bodies[0].clone());
         assert_eq!(taken, Ok(()));
         if Instant::now() > until {
             break;
