@@ -70,6 +70,7 @@ def read(module: Any, samples: ArrayLike, weights: Path) -> tuple[Layer, Places]
     from torch import fx  # noqa: PLC0415
     from torch.fx.passes.shape_prop import ShapeProp  # noqa: PLC0415
 
+    refuse_kept(module)
     example = torch.as_tensor(np.asarray(samples, dtype=np.float32)[:2])
     try:
         traced = fx.symbolic_trace(copy.deepcopy(module).train())
@@ -83,6 +84,21 @@ def read(module: Any, samples: ArrayLike, weights: Path) -> tuple[Layer, Places]
     weights.write_bytes(places.numbers(module.state_dict()).tobytes())
     model = {"input": list(example.shape[1:]), "layers": layers, "weights": str(weights)}
     return model, places
+
+
+def refuse_kept(module: Any) -> None:
+    """Refuses parameters that a module does not train, or has twice: a training has neither."""
+    known: dict[int, str] = {}
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        if not parameter.requires_grad:
+            raise TacitError(
+                f"'{name}' is not to be trained (requires_grad is False), and a training changes "
+                "all weights: train what follows it on its outputs, or set requires_grad"
+            )
+        if id(parameter) in known:
+            told = f"'{known[id(parameter)]}' and '{name}' are one parameter"
+            raise TacitError(f"{told}: a training would part them; give each its own")
+        known[id(parameter)] = name
 
 
 class Reader:
@@ -108,6 +124,8 @@ class Reader:
                 if node.args[0] not in self.values:
                     raise UnreadableError("it has several outputs")
             elif "tensor_meta" in node.meta and hasattr(node.meta["tensor_meta"], "shape"):
+                if self.is_in_place(node) and self.is_read_again(node.args[0]):
+                    raise UnreadableError(f"'{node}' changes a value that is read again")
                 layer = self.layer(node)
                 read = [self.value(value) for value in node.all_input_nodes[: self.arity(layer)]]
                 if layer is None:
@@ -116,6 +134,22 @@ class Reader:
                 found.append({"name": node.name, "from": read, **layer})
                 self.values[node] = node.name
         return found
+
+    def is_in_place(self, node: Any) -> bool:
+        """Whether a node changes the value that it reads first."""
+        if node.op == "call_module":
+            return bool(getattr(self.parts[node.target], "inplace", False))
+        name = node.target if isinstance(node.target, str) else node.target.__name__
+        return name in CHANGING or bool(node.kwargs.get("inplace", False))
+
+    def is_read_again(self, value: Any) -> bool:
+        """Whether a value has several readers, or is a view of one that has."""
+        if len(value.users) > 1:
+            return True
+        name = value.target if isinstance(value.target, str) else value.target.__name__
+        if value.op == "call_module":
+            name = type(self.parts[value.target]).__name__
+        return name in VIEWS and self.is_read_again(value.all_input_nodes[0])
 
     @staticmethod
     def arity(layer: Layer | None) -> int:
@@ -262,6 +296,12 @@ MODULES: dict[str, Callable[[Any, list[tuple[int, ...]]], Read]] = {
     "SiLU": plain("silu"),
     "Dropout": plain("dropout", p="p"),
 }
+
+
+CHANGING = ("relu_", "sigmoid_", "tanh_", "iadd", "add_", "imul", "mul_", "leaky_relu_", "silu_")
+"""Functions that change the value that they read first."""
+VIEWS = ("Flatten", "Identity", "flatten", "view", "reshape")
+"""What gives the same numbers in the same place."""
 
 
 def argument(node: Any, at: int, name: str, default: Any) -> Any:

@@ -20,18 +20,27 @@ def listed(data: Any) -> Sequence[Owned]:
 
 
 def item_bytes(x: ArrayLike, shape: Sequence[int]) -> bytes:
-    """The bytes of items of a shape, or of as many elements."""
+    """The bytes of items of a shape, but for axes of one element, or of flat items."""
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
         told = f"the items hold {array.dtype} values; give real numbers, such as float32"
         raise InputError(told, input="items")
-    if array.ndim < 2 or array[0].size != np.prod(shape):
+    if array.ndim < 2 or not is_alike(array.shape[1:], shape):
         wanted = ", ".join(map(str, ("n", *shape)))
         raise InputError(
             f"the items have shape {array.shape}, the network takes ({wanted}); reshape the array",
             input="items",
         )
     return np.ascontiguousarray(array, dtype="<f4").tobytes()
+
+
+def is_alike(given: Sequence[int], shape: Sequence[int]) -> bool:
+    """Whether an item lies as one of a shape: the same axes, those of one element aside, or flat.
+
+    Others of as many elements, such as pictures whose channels come last, would be read wrong.
+    """
+    first, second = ([n for n in each if n != 1] for each in (given, shape))
+    return first in (second, [int(np.prod(shape))])
 
 
 def parts(items: int | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -41,9 +50,9 @@ def parts(items: int | Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def target_bytes(y: ArrayLike, n: int, outputs: int) -> bytes:
-    """The bytes of one-hot classes, or of values."""
+    """The bytes of one-hot classes, or of values; of one output there are no classes."""
     array = np.asarray(y)
-    if array.shape == (n,) and array.dtype.kind in "iub":
+    if outputs > 1 and array.shape == (n,) and array.dtype.kind in "iub":
         if n and not 0 <= array.min() <= array.max() < outputs:
             raise InputError(
                 f"the classes are {array.min()} to {array.max()}; the network has {outputs} "
@@ -51,7 +60,8 @@ def target_bytes(y: ArrayLike, n: int, outputs: int) -> bytes:
                 input="targets",
             )
         return np.eye(outputs, dtype="<f4")[array.astype(np.int64)].tobytes()
-    if array.size == n * outputs and array.dtype.kind in "fiub":
+    whole = array.ndim > 0 and len(array) == n and is_alike(array.shape[1:], (outputs,))
+    if whole and array.dtype.kind in "fiub":
         return np.ascontiguousarray(array, dtype="<f4").tobytes()
     raise InputError(
         f"the targets are {array.dtype} of shape {array.shape}; give {n} integer classes, "

@@ -165,3 +165,39 @@ def test_a_training_comes_back_into_its_own_module_only():
     layers = {"input": [2, 4, 4], "layers": [{"type": "linear", "outputs": 3}]}
     with pytest.raises(tacit.TacitError, match="did not start"):
         tacit.Trainer(layers, batch=6).fit((x, y)).to_torch(module)
+
+
+class Changed(nn.Module):
+    """A value that is changed in its place, and read again."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(32, 8), nn.Linear(8, 3)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        h = self.first(x.flatten(1))
+        return self.second(self.relu(h) + h)
+
+
+def test_a_value_that_is_changed_in_its_place_is_read_as_torch_reads_it():
+    torch.manual_seed(3)
+    x, y = images(12, 1)
+    module = Changed()
+    trainer = tacit.Trainer(copy.deepcopy(module), samples=x, batch=12, epochs=3, **SGD)
+    fitted = trainer.fit((x, y))
+    optimiser = torch.optim.SGD(module.parameters(), lr=0.2, momentum=0.9)
+    expected = trained(module, x, y, optimiser, 3)
+    ours = fitted.to_torch(copy.deepcopy(module))
+    assert apart(ours.state_dict(), expected.state_dict()) < 1e-3
+
+
+def test_what_is_not_to_be_trained_is_named():
+    module = nn.Sequential(nn.Flatten(), nn.Linear(32, 3), nn.ReLU(), nn.Linear(3, 3))
+    module[1].weight.requires_grad = False
+    with pytest.raises(tacit.TacitError, match=r"'1\.weight' is not to be trained"):
+        tacit.Trainer(module, samples=images(2, 1)[0])
+    module[1].weight.requires_grad = True
+    module[3].bias = module[1].bias
+    with pytest.raises(tacit.TacitError, match=r"'1\.bias' and '3\.bias' are one"):
+        tacit.Trainer(module, samples=images(2, 1)[0])

@@ -174,7 +174,9 @@ impl Adam {
         let inverse = Operand::Secret(machine.function(&inverse, &square)?);
         let step = machine.mul(moved.mean, &inverse, places + FINER)?;
         let most = fixed.bits as i32 - 4 - f as i32;
-        let trunc = (RATE_BITS + CORRECTED - rate.log2().ceil() as i32).clamp(0, most) as u32;
+        // A rate may have fallen to 0.
+        let trunc = (RATE_BITS + CORRECTED).saturating_sub(rate.log2().ceil() as i32);
+        let trunc = trunc.clamp(0, most) as u32;
         let factor = (rate * corrected * f64::from(trunc).exp2()).round() as i64;
         let step = machine.scale(&step, factor);
         let step = machine.truncate(&step, trunc)?;

@@ -3,6 +3,7 @@
 use tacit_nn::Graph;
 use tacit_nn::graph::{Conv, ConvGeometry, Function, InputKind, Linear, Node, Op, Pool, Tail};
 
+use crate::place::factor;
 use crate::{Error, Layer, Network, Smooth};
 
 /// The network of an imported model, and the parameters to start from.
@@ -53,8 +54,8 @@ fn layer(node: &Node, graph: &Graph) -> Result<Layer, String> {
         } => smooth(len, Smooth::Erf),
         Op::Affine(affine) if affine.scale.len() <= 1 && affine.shift.len() <= 1 => Layer::Scale {
             len,
-            factor: f64::from(affine.scale_at(0)),
-            shift: f64::from(affine.shift_at(0)),
+            factor: factor("factor", f64::from(affine.scale_at(0)))?,
+            shift: factor("shift", f64::from(affine.shift_at(0)))?,
         },
         Op::Add if same_shapes(node, graph) => Layer::Add { len },
         Op::Mul if same_shapes(node, graph) => Layer::Mul { len },
@@ -66,7 +67,10 @@ fn layer(node: &Node, graph: &Graph) -> Result<Layer, String> {
             );
         }
         Op::MaxPool(_) | Op::AveragePool(_) => {
-            return Err("a training knows pooling without padding and dilation".into());
+            return Err(
+                "a training knows pooling whose windows lie inside the image: without padding, dilation and ceil_mode"
+                    .into(),
+            );
         }
         Op::Affine(_) => {
             return Err(
@@ -149,6 +153,10 @@ fn trainable(g: &ConvGeometry) -> bool {
     (0..4).all(|side| g.pad[side] < span[side % 2])
 }
 
+/// Whether all windows of a pool lie inside its input.
 fn plain(pool: &Pool) -> bool {
-    pool.pad == [0; 4] && pool.dilation == [1, 1]
+    let size = [pool.height, pool.width];
+    let last = |d: usize| pool.out[d].saturating_sub(1) * pool.stride[d];
+    let inside = |d: usize| last(d) + pool.kernel[d] <= size[d];
+    pool.pad == [0; 4] && pool.dilation == [1, 1] && inside(0) && inside(1)
 }

@@ -1,7 +1,9 @@
 //! The loss that a training minimises, and its gradient with respect to the network's outputs.
 
 use serde::{Deserialize, Serialize};
-use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, Operand};
+use tacit_protocols::machine::{
+    BatchMatMul, Bilinear, Erased, Handle, KeyBits, Machine, MatMul, Operand,
+};
 use tacit_protocols::math::{Elementary, Function, FunctionKind, Logarithm, Span};
 
 use crate::layers::{row_sums, spread};
@@ -58,10 +60,8 @@ impl Loss {
         match self {
             Loss::CrossEntropy => {
                 let exp = exponentials(machine, fixed, z, sizes)?;
-                let product = machine.mul(z, &Operand::Secret(target.clone()), fixed.fraction)?;
-                let columns = machine.gather(&product, &by_class(batch, classes));
-                let right = row_sums(machine, &columns, classes, batch);
-                let hits = hits(machine, &exp.largest, &right, sizes)?;
+                let right = products_by_item(machine, fixed, [z, target], sizes)?;
+                let hits = hits(machine, &exp.largest, &right, batch)?;
                 let format = fixed.format()?;
                 let log = Logarithm::new(format, exp.span.high)?.apply(machine, &exp.sum)?;
                 let total = machine.add(&exp.largest, &log);
@@ -163,16 +163,33 @@ fn by_class(batch: usize, classes: usize) -> Vec<u32> {
     (0..classes).flat_map(items).collect()
 }
 
+/// The sum, for every item, of its products over the classes: truncated once.
+fn products_by_item(
+    machine: &mut Erased,
+    fixed: FixedPoint,
+    [z, target]: [&Handle; 2],
+    [batch, classes]: [usize; 2],
+) -> Result<Handle, Error> {
+    let each = MatMul {
+        m: 1,
+        k: classes,
+        n: 1,
+    };
+    let map = Bilinear::BatchMatMul(BatchMatMul { batch, each });
+    let target = Operand::Secret(target.clone());
+    Ok(machine.linear(z, &target, None, &map, fixed.fraction, None)?)
+}
+
 /// How many items have their `largest` output at the `right` class: a comparison. Of equal outputs
 /// any counts.
 fn hits(
     machine: &mut Erased,
     largest: &Handle,
     right: &Handle,
-    [batch, classes]: [usize; 2],
+    batch: usize,
 ) -> Result<Handle, Error> {
-    // Each of the products may be a few units above or below; so may not be what is the largest.
-    let slack = machine.constant(&vec![4 * classes as i64; batch]);
+    // A product with a single 1 may be a unit or two above or below; the largest is exact.
+    let slack = machine.constant(&vec![2; batch]);
     let difference = machine.sub(right, largest);
     let difference = machine.add(&difference, &slack);
     let hit = machine.drelu(&difference, KeyBits::ALL)?;

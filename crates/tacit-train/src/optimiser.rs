@@ -46,27 +46,28 @@ impl Optimiser<'_> {
         }
     }
 
-    /// The rate of an epoch that is really used: of SGD over the batch's size.
-    pub fn rate(&self, fixed: FixedPoint, epoch: usize, batch: usize) -> f64 {
+    /// The rate of an epoch that is really used in a mini-batch of `sizes[0]` items, where a whole one has `sizes[1]`: of
+    /// SGD over the number of items that its sums are over.
+    pub fn rate(&self, fixed: FixedPoint, epoch: usize, sizes: [usize; 2]) -> f64 {
         match self {
-            Optimiser::Sgd(sgd) => sgd.step_rate(fixed, epoch, batch).value(),
+            Optimiser::Sgd(sgd) => sgd.step_rate(fixed, epoch, sgd.counted(sizes)).value(),
             Optimiser::Adam(adam) => adam.rate(epoch),
         }
     }
 
-    /// Step `t`, from 1, of a parameter from the sum `g` of its gradients over `batch` items.
+    /// Step `t`, from 1, of a parameter from the sum `g` of its gradients over `sizes[0]` items; a whole batch has
+    /// `sizes[1]`.
     pub(crate) fn update(
         &self,
         machine: &mut Erased,
         fixed: FixedPoint,
         (weight, velocity, square): (&mut Handle, &mut Handle, Option<&mut Handle>),
         g: &Handle,
-        (epoch, batch, t): (usize, usize, usize),
+        (epoch, sizes, t): (usize, [usize; 2], usize),
     ) -> Result<(), Error> {
         match (self, square) {
             (Optimiser::Sgd(sgd), _) => {
-                let rate = (sgd.step_rate(fixed, epoch, batch), batch);
-                sgd.update(machine, fixed, (weight, velocity), g, rate)
+                sgd.update(machine, fixed, (weight, velocity), g, (epoch, sizes))
             }
             (Optimiser::Adam(adam), Some(square)) => {
                 let moved = Moved {
@@ -74,7 +75,7 @@ impl Optimiser<'_> {
                     mean: velocity,
                     square,
                 };
-                adam.update(machine, fixed, moved, g, (adam.rate(epoch), batch, t))
+                adam.update(machine, fixed, moved, g, (adam.rate(epoch), sizes[0], t))
             }
             (Optimiser::Adam(_), None) => {
                 let why = "the state has no means of squares";

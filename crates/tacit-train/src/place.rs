@@ -89,7 +89,7 @@ fn smooth(len: usize, function: Smooth) -> Layer {
 }
 
 /// A public number of a layer.
-fn factor(what: &str, value: f64) -> Result<f64, String> {
+pub(crate) fn factor(what: &str, value: f64) -> Result<f64, String> {
     match value.abs() < LARGEST_FACTOR {
         true => Ok(value),
         false => Err(format!(

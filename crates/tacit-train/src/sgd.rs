@@ -138,6 +138,13 @@ impl Sgd {
             );
             return Err(Error::setting("weight_decay", why));
         }
+        if fixed.encode(self.momentum) as f64 >= fixed.one() {
+            let why = format!(
+                "{} becomes 1 with {} fraction bits, and no step would end",
+                self.momentum, fixed.fraction
+            );
+            return Err(Error::setting("momentum", why));
+        }
         for (what, value) in [("momentum", self.momentum), ("weight_decay", decay)] {
             if value > 0.0 && fixed.encode(value) == 0 {
                 let why = format!("{value:e} becomes 0 with {} fraction bits", fixed.fraction);
@@ -150,6 +157,15 @@ impl Sgd {
     /// The learning rate of an epoch, from 0.
     pub fn rate(&self, epoch: usize) -> f64 {
         self.learning_rate * self.schedule.factor(epoch)
+    }
+
+    /// The items over whose number the sums of a mini-batch of `batch` are, where a whole one has `whole`: a velocity that
+    /// is kept from batch to batch counts all of them as whole ones.
+    pub(crate) fn counted(&self, [batch, whole]: [usize; 2]) -> usize {
+        match self.momentum {
+            0.0 => batch,
+            _ => whole,
+        }
     }
 
     /// The rate of an epoch over a batch's size, in so few bits that the step stays in the ring.
@@ -165,20 +181,27 @@ impl Sgd {
         }
     }
 
-    /// One step of a parameter from the sum `g` of its gradients over the batch, of `2 f` fraction
-    /// bits. Two truncations; one without momentum and weight decay too, which are 0 then.
+    /// One step of a parameter from the sum `g` of its gradients over a batch of `sizes[0]` items, where a whole one
+    /// has `sizes[1]`; `g` has `2 f` fraction bits. Two truncations; three with momentum in a batch that is not whole.
     pub(crate) fn update(
         &self,
         machine: &mut Erased,
         fixed: FixedPoint,
         (weight, velocity): (&mut Handle, &mut Handle),
         g: &Handle,
-        (rate, batch): (Rate, usize),
+        (epoch, sizes): (usize, [usize; 2]),
     ) -> Result<(), Error> {
+        let counted = self.counted(sizes);
+        let rate = self.step_rate(fixed, epoch, counted);
         let mut sum = g.clone();
+        if counted != sizes[0] {
+            // As many gradients as a whole batch has. There is no room for the factor beside all of the sum's bits.
+            let part = machine.truncate(&sum, fixed.fraction)?;
+            sum = machine.scale(&part, fixed.encode(counted as f64 / sizes[0] as f64));
+        }
         for (part, of) in [
             (self.momentum, &*velocity),
-            (self.weight_decay * batch as f64, &*weight),
+            (self.weight_decay * counted as f64, &*weight),
         ] {
             if part != 0.0 {
                 let scaled = machine.scale(of, fixed.encode(part));
@@ -273,6 +296,12 @@ mod tests {
                 "weight_decay: 1e-9 becomes 0",
             ),
             (r#"{"momentum": 1e-9}"#, 1, 1, "momentum: 1e-9 becomes 0"),
+            (
+                r#"{"momentum": 0.9999997}"#,
+                1,
+                1,
+                "momentum: 0.9999997 becomes 1",
+            ),
         ] {
             assert!(refused(json, epochs, batch).contains(why), "{json}: {why}");
         }

@@ -57,6 +57,8 @@ pub struct Training<'a> {
     pub optimiser: Optimiser<'a>,
     /// The coin that decides which elements are dropped.
     pub coin: Coin,
+    /// Items of a whole mini-batch; the last of an epoch may have fewer.
+    pub whole: usize,
 }
 
 impl Training<'_> {
@@ -138,9 +140,10 @@ impl Training<'_> {
         Ok(gradients)
     }
 
-    /// The rate of an epoch that is really used: of SGD over a batch's size.
+    /// The rate of an epoch that is really used in a mini-batch of so many items: of SGD over the number of items that
+    /// its sums are over.
     pub fn rate(&self, epoch: usize, batch: usize) -> f64 {
-        self.optimiser.rate(self.fixed, epoch, batch)
+        self.optimiser.rate(self.fixed, epoch, [batch, self.whole])
     }
 
     /// One step on `batch` items `x` with their targets, of an epoch from 0.
@@ -159,7 +162,7 @@ impl Training<'_> {
         let dz = self.loss.gradient(machine, self.fixed, &z, target, sizes)?;
         let gradients = self.backward(machine, &state.parameters, tape, (dz, batch))?;
         state.steps += 1;
-        let at = (epoch, batch, state.steps);
+        let at = (epoch, [batch, self.whole], state.steps);
         let mut squares = state.squares.iter_mut();
         let moved = state.parameters.iter_mut().zip(&mut state.velocity);
         for ((weight, velocity), gradient) in moved.zip(gradients) {

@@ -80,6 +80,7 @@ impl TrainCost {
             speeds,
         };
         let (n, order) = (options.batch.min(items), options.order(items));
+        options.check_batches(network, &order)?;
         let stages = step_stages(&counter.training, 0, n)?;
         let portions = counter.portions(&stages)?;
         let mut held = portions.memory(terms.instance.parties, &stages, counter.model)?;
@@ -182,10 +183,13 @@ impl Counter<'_> {
     /// The rates of an epoch's whole mini-batches and of its last, smaller one, as bits.
     fn rates(&self, epoch: usize, order: &Order) -> [u64; 2] {
         let Training {
-            optimiser, fixed, ..
+            optimiser,
+            fixed,
+            whole,
+            ..
         } = &self.training;
         let sizes = [order.batch, (order.items % order.batch).max(1)];
-        sizes.map(|n| optimiser.rate(*fixed, epoch, n).to_bits())
+        sizes.map(|n| optimiser.rate(*fixed, epoch, [n, *whole]).to_bits())
     }
 
     /// The first mini-batches of an epoch.

@@ -187,6 +187,7 @@ impl TrainOptions {
             loss: self.loss,
             optimiser: self.optimiser(),
             coin: Coin::default(),
+            whole: self.batch,
         }
     }
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use tacit_protocols::signs::narrowest;
-use tacit_train::{Adam, FixedPoint, Loss, Network, Optimiser, Order, Placed, Sgd, named, names};
+use tacit_train::{
+    Adam, FixedPoint, Layer, Loss, Network, Optimiser, Order, Placed, Sgd, named, names,
+};
 
 use crate::job::MATERIAL_BYTES;
 use crate::systems::SIGNS;
@@ -92,6 +94,22 @@ impl TrainOptions {
             items,
             batch: self.batch,
         }
+    }
+
+    /// Refuses mini-batches that have one number of a channel that is normalised: it is its own mean, and has no
+    /// variance.
+    pub(super) fn check_batches(&self, network: &Network, order: &Order) -> Result<(), Error> {
+        let alone = |layer: &Layer| matches!(layer, Layer::BatchNorm { plane: 1, .. });
+        let rest = order.items % order.batch;
+        let last = self.last(order) >= order.batches() && rest == 1;
+        if (last || order.batch == 1) && network.layers.iter().any(alone) {
+            let why = format!(
+                "{} items in mini-batches of {} leave one item in a mini-batch, and batch normalisation needs more than one number of a channel: take another batch, or leave an item out",
+                order.items, order.batch
+            );
+            return Err(Error::setting("batch", why));
+        }
+        Ok(())
     }
 
     /// The number of mini-batches after which a training ends.

@@ -122,13 +122,14 @@ impl Job<'_> {
         machine.party().set_phase(Phase::Setup);
         machine.party().set_layer("agreement");
         let keeper = self.keeper(machine)?;
+        let order = self.order();
+        self.options.check_batches(self.training.network, &order)?;
         let (mut state, mut position) = self.begin(machine, keeper.as_ref())?;
         let resumed = self.resumed(keeper.as_ref(), &position);
         self.tell("setup", &position, 0)?;
         machine.party().set_layer("data");
         let train = Pairs::share(machine, &self.training, &self.parts.train)?;
         let test = Pairs::share(machine, &self.training, &self.parts.test)?;
-        let order = self.order();
         let (mut seconds, mut known) = (Vec::new(), HashMap::new());
         let mut started = Instant::now();
         while position.place.done < self.options.last(&order) {

@@ -39,11 +39,13 @@ pub fn train_reference(
         .start
         .map_or_else(|| options.initial(network), <[_]>::to_vec);
     let mut reference = Reference::new(network, options.loss, options.optimiser(), start);
+    reference.whole = Some(options.batch);
     let order = Order {
         seed: options.seed,
         items: train.items,
         batch: options.batch,
     };
+    options.check_batches(network, &order)?;
     let every = every.unwrap_or(order.batches()).max(1);
     let (mut moments, last) = (Vec::new(), options.last(&order));
     let epochs = (0..options.epochs).flat_map(|epoch| {

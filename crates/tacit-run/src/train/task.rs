@@ -19,6 +19,11 @@ impl Task<'_> {
                     .map_err(|why| Error::setting(what, why))?;
             }
         }
+        for set in self.test.iter().filter(|_| loss == Loss::CrossEntropy) {
+            let classes = self.network.outputs();
+            self.check_classes(set, classes)
+                .map_err(|why| Error::setting("test data", why))?;
+        }
         self.check_start(fixed)
             .map_err(|why| Error::setting("starting weights", why))
     }
@@ -69,6 +74,18 @@ impl Task<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses test items that are of several classes: how many are classified right would say nothing of them.
+    fn check_classes(&self, set: &Dataset, classes: usize) -> Result<(), String> {
+        let is_one = |targets: &[f32]| targets.iter().filter(|t| **t != 0.0).eq([&1.0]);
+        match set.target.chunks(classes).position(|item| !is_one(item)) {
+            None => Ok(()),
+            Some(item) => Err(format!(
+                "item {item} of party {}: its targets are no single class, and a test counts how many classes are right: give it a single 1 beside zeros",
+                set.owner
+            )),
+        }
     }
 
     fn check_start(&self, fixed: FixedPoint) -> Result<(), String> {

@@ -7,14 +7,19 @@
 //! `dgamma = sum dy n`, `dbeta = sum dy`, `dx = gamma s (dy - dbeta / m - n dgamma / m)` for the `m`
 //! elements of a channel.
 
-use tacit_protocols::machine::{BatchMatMul, Bilinear, Erased, Handle, Machine, MatMul, Operand};
+use tacit_protocols::machine::{
+    BatchMatMul, Bilinear, Erased, Handle, Machine, MatMul, Operand, PAD,
+};
 use tacit_protocols::math::{Elementary, FunctionKind, Span};
 
-use super::{Gradients, Mode, Saved, channel_sums, spread};
+use super::{Gradients, Mode, Saved, channel_sums, mean_of, row_sums, spread};
 use crate::{Error, FixedPoint, Layer};
 
 /// Variances plus epsilon lie below this power of two.
 const HIGH: i32 = 10;
+/// The elements whose squares are summed at least, as a power of two: where the ring has not that much room beside
+/// [`HIGH`], variances are below a quarter of it over the squares of `2^f`, over as many.
+const LEAST_ROOM: u32 = 6;
 
 /// The values that the backward pass needs.
 pub(crate) struct Normal {
@@ -28,7 +33,8 @@ pub(crate) struct Normal {
 /// variance, which a training pass moves.
 ///
 /// Training: for every element a product for the variance, one for `n` and one for `y`; for every
-/// channel an inverse square root and five truncations. Prediction: for every element one product.
+/// channel an inverse square root and seven truncations, of a large mini-batch one more for each part of the
+/// sum of squares ([`variances`]). Prediction: for every element one product.
 pub(super) fn forward(
     machine: &mut Erased,
     fixed: FixedPoint,
@@ -91,7 +97,7 @@ pub(super) fn backward(
 ) -> Result<Gradients, Error> {
     let (shape, _) = numbers(layer, batch)?;
     let (f, m) = (fixed.fraction, shape[0] * shape[2]);
-    let dgamma = channel_products(machine, &normal.values, dy, shape)?;
+    let dgamma = channel_products(machine, [&normal.values, dy], shape, 1)?;
     let dbeta = channel_sums(machine, dy, shape);
     let along = machine.truncate(&dgamma, f)?;
     let [along, across] = [along, dbeta.clone()].map(|sum| (sum, m));
@@ -120,51 +126,46 @@ fn means(
     mean_of(machine, fixed, (sum, shape[0] * shape[2]))
 }
 
-/// A sum over `m`, by `round(2^f / m)`, with as many bits more as `m` has. 1 truncation.
-fn mean_of(
-    machine: &mut Erased,
-    fixed: FixedPoint,
-    (sum, m): (Handle, usize),
-) -> Result<Handle, Error> {
-    let trunc = fixed.fraction.min(20) + m.ilog2().min(fixed.bits / 4);
-    let factor = (f64::from(trunc).exp2() / m as f64).round() as i64;
-    let scaled = machine.scale(&sum, factor);
-    Ok(machine.truncate(&scaled, trunc)?)
-}
-
-/// The mean of the squares of centred values. The sum keeps `2 f` fraction bits.
+/// The mean of the squares of centred values. Sums of them have `2 f` fraction bits, which leaves room for those of some
+/// thousand: of more elements there are several, each truncated by itself.
 fn variances(
     machine: &mut Erased,
     fixed: FixedPoint,
     centred: &Handle,
     shape: [usize; 3],
 ) -> Result<Handle, Error> {
-    let sum = channel_products(machine, centred, centred, shape)?;
-    let sum = machine.truncate(&sum, fixed.fraction)?;
-    mean_of(machine, fixed, (sum, shape[0] * shape[2]))
+    let m = shape[0] * shape[2];
+    let room = fixed
+        .bits
+        .saturating_sub(2 + 2 * fixed.fraction + HIGH as u32);
+    let parts = m.div_ceil(1 << room.clamp(LEAST_ROOM, 31));
+    let sums = channel_products(machine, [centred, centred], shape, parts)?;
+    let sums = machine.truncate(&sums, fixed.fraction)?;
+    let sum = row_sums(machine, &sums, parts, shape[1]);
+    mean_of(machine, fixed, (sum, m))
 }
 
-/// For every channel the sum of products, with `2 f` fraction bits: a row times a column for each, so that one
-/// element of each is sent.
+/// For every part of the elements, and in it for every channel, the sum of products, with `2 f` fraction bits: a row
+/// times a column for each, so that one element of each is sent.
 fn channel_products(
     machine: &mut Erased,
-    x: &Handle,
-    y: &Handle,
+    factors: [&Handle; 2],
     [batch, channels, plane]: [usize; 3],
+    parts: usize,
 ) -> Result<Handle, Error> {
-    let rows = |c: usize| (0..batch).map(move |i| (i * channels + c) * plane);
-    let order = (0..channels).flat_map(rows);
-    let order: Vec<u32> = order
-        .flat_map(|first| first as u32..(first + plane) as u32)
-        .collect();
-    let [x, y] = [x, y].map(|v| machine.gather(v, &order));
-    let each = MatMul {
-        m: 1,
-        k: batch * plane,
-        n: 1,
+    let m = batch * plane;
+    let k = m.div_ceil(parts);
+    let place = |c: usize, at: usize| match at < m {
+        true => ((at / plane * channels + c) * plane + at % plane) as u32,
+        false => PAD,
     };
+    let row = |part: usize, c: usize| (part * k..(part + 1) * k).map(move |at| place(c, at));
+    let rows = |part: usize| (0..channels).flat_map(move |c| row(part, c));
+    let order: Vec<u32> = (0..parts).flat_map(rows).collect();
+    let [x, y] = factors.map(|v| machine.gather(v, &order));
+    let each = MatMul { m: 1, k, n: 1 };
     let shape = BatchMatMul {
-        batch: channels,
+        batch: parts * channels,
         each,
     };
     let map = Bilinear::BatchMatMul(shape);

@@ -16,7 +16,7 @@ use crate::{Error, FixedPoint, Layer};
 
 pub use dropout::Coin;
 pub(crate) use dropout::kept;
-pub(crate) use sums::{channel_sums, row_sums, spread};
+pub(crate) use sums::{channel_sums, mean_of, row_sums, spread};
 
 /// What a forward pass keeps for the backward pass.
 pub(crate) enum Saved {

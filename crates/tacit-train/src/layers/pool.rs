@@ -8,8 +8,11 @@ use tacit_nn::graph::Pool;
 use tacit_protocols::machine::{Erased, Handle, KeyBits, Machine, PAD};
 use tacit_protocols::pool::levels;
 
-use super::{Mode, Saved};
+use super::{Mode, Saved, mean_of};
 use crate::{Error, FixedPoint};
+
+/// A factor of so many units is off by a thousandth at most.
+const EXACT: i64 = 512;
 
 /// The maximum of every window.
 pub(super) fn max_forward(
@@ -71,7 +74,7 @@ pub(super) fn max_backward(
     Ok(scatter(machine, &level, pool, batch))
 }
 
-/// The mean of every window. 1 truncation.
+/// The mean of every window ([`divided`]).
 pub(super) fn mean_forward(
     machine: &mut Erased,
     fixed: FixedPoint,
@@ -85,7 +88,7 @@ pub(super) fn mean_forward(
     divided(machine, fixed, &sum, pool)
 }
 
-/// The gradient shared by all places of a window. 1 truncation.
+/// The gradient shared by all places of a window ([`divided`]).
 pub(super) fn mean_backward(
     machine: &mut Erased,
     fixed: FixedPoint,
@@ -99,6 +102,7 @@ pub(super) fn mean_backward(
     Ok(scatter(machine, &taps, pool, batch))
 }
 
+/// A number over the elements of a window. 1 truncation; 2 where few fraction bits are left of the factor.
 fn divided(
     machine: &mut Erased,
     fixed: FixedPoint,
@@ -106,6 +110,9 @@ fn divided(
     pool: &Pool,
 ) -> Result<Handle, Error> {
     let factor = fixed.encode(1.0 / pool.window() as f64);
+    if factor < EXACT {
+        return mean_of(machine, fixed, (x.clone(), pool.window()));
+    }
     let scaled = machine.scale(x, factor);
     Ok(machine.truncate(&scaled, fixed.fraction)?)
 }

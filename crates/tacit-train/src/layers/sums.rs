@@ -1,6 +1,8 @@
-//! Sums along axes and their opposite, all of them local.
+//! Sums along axes and their opposite, which are local, and means, which are not.
 
 use tacit_protocols::machine::{Erased, Handle, Machine};
+
+use crate::{Error, FixedPoint};
 
 /// The sums of the columns of `rows` x `columns`: halves are added again and again.
 pub(crate) fn row_sums(
@@ -39,6 +41,23 @@ pub(crate) fn channel_sums(
     let items = row_sums(machine, x, batch, channels * plane);
     let last = machine.gather(&items, &transposed(channels, plane));
     row_sums(machine, &last, plane, channels)
+}
+
+/// A sum over `m`: without as many bits as `m` has, which is less than twice the mean, times what is left of the
+/// factor. So means are below what every product is below. 2 truncations; 1 where `m` is 1.
+pub(crate) fn mean_of(
+    machine: &mut Erased,
+    fixed: FixedPoint,
+    (sum, m): (Handle, usize),
+) -> Result<Handle, Error> {
+    let (whole, trunc) = (m.ilog2(), fixed.fraction.min(20));
+    let sum = match whole {
+        0 => sum,
+        _ => machine.truncate(&sum, whole)?,
+    };
+    let factor = (f64::from(trunc + whole).exp2() / m as f64).round() as i64;
+    let scaled = machine.scale(&sum, factor);
+    Ok(machine.truncate(&scaled, trunc)?)
 }
 
 /// One value for each channel at all its elements of `batch` x `channels` x `plane`.

@@ -15,6 +15,8 @@ pub struct Reference<'a> {
     optimiser: Optimiser<'a>,
     /// The coin that decides which elements are dropped.
     pub coin: Coin,
+    /// Items of a whole mini-batch, if some have fewer.
+    pub whole: Option<usize>,
     /// The parameters, as [`Network::parameters`] lists them.
     pub parameters: Vec<Vec<f32>>,
     velocity: Vec<Vec<f32>>,
@@ -36,6 +38,7 @@ impl<'a> Reference<'a> {
             loss,
             optimiser: optimiser.into(),
             coin: Coin::default(),
+            whole: None,
             parameters,
             squares: velocity.clone(),
             velocity,
@@ -43,8 +46,8 @@ impl<'a> Reference<'a> {
         }
     }
 
-    /// One step on a mini-batch at `rate`, of SGD the learning rate over the batch's size. Returns the
-    /// mean loss before it.
+    /// One step on a mini-batch at `rate`, of SGD the learning rate over the number of items that its sums are over
+    /// ([`crate::Training::rate`]). Returns the mean loss before it.
     pub fn step(&mut self, x: &[f32], target: &[f32], rate: f64) -> f64 {
         let batch = x.len() / self.network.inputs();
         let (z, kept) = self.forward(x, Mode::Train(self.coin, self.steps));
@@ -83,10 +86,12 @@ impl<'a> Reference<'a> {
 
     /// The step of a parameter by stochastic gradient descent.
     fn descend(&mut self, sgd: &Sgd, i: usize, g: &[f32], (rate, batch): (f64, usize)) {
-        let decay = (sgd.weight_decay * batch as f64) as f32;
+        let counted = sgd.counted([batch, self.whole.unwrap_or(batch)]);
+        let part = (counted as f64 / batch as f64) as f32;
+        let decay = (sgd.weight_decay * counted as f64) as f32;
         let moved = self.parameters[i].iter_mut().zip(&mut self.velocity[i]);
         for ((w, v), g) in moved.zip(g) {
-            *v = sgd.momentum as f32 * *v + g + decay * *w;
+            *v = sgd.momentum as f32 * *v + part * g + decay * *w;
             *w -= rate as f32 * *v;
         }
     }

@@ -254,6 +254,7 @@ fn training<'a>(
         loss,
         optimiser: optimiser.into(),
         coin: COIN,
+        whole: BATCH,
     }
 }
 
