@@ -135,17 +135,15 @@ class FakeService:
         return None
 
     def submit(self, client, session, request, items, share):
-        if self.said:
-            return json.dumps(self.said)
-        if self.state != "ready":
-            return json.dumps({"code": "not-ready", "message": "not yet", "retry_after": 0.1})
-        if session != self.world.session:
-            told = {"code": "other-session", "message": "anew", "retry_after": None}
-            return json.dumps(told)
-        if items > 8:
-            return json.dumps({"code": "too-many-items", "message": "8", "retry_after": None})
-        if len(share) != 32 * items:
-            return json.dumps({"code": "malformed", "message": "its size", "retry_after": None})
+        for code, is_so in (
+            ("not-ready", self.state != "ready"),
+            ("other-session", session != self.world.session),
+            ("too-many-items", items > 8),
+            ("malformed", len(share) != 32 * items),
+        ):
+            if self.said or is_so:
+                wait = 0.1 if code == "not-ready" else None
+                return json.dumps(self.said or {"code": code, "message": code, "retry_after": wait})
         with self.world.changed:
             held = self.world.held[self.party]
             self.submitted += request not in held

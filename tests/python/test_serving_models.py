@@ -129,6 +129,24 @@ def test_versions_side_by_side(three):
     wait_for(lambda: ready(one, "digits/versions/1") == 404)
 
 
+def test_a_party_that_ends_meets_nobody_anew(three):
+    """Whether its config is read after the party has begun to end, or is being read as it does."""
+    running, _ = three
+    one, faces = running[0], World("faces")
+    one.services["faces", "1"] = core = FakeService(faces, 0)
+    one.config["models"] = [*one.config["models"], table_of("faces", 1)]
+    host, read = one.party.host, one.party.read
+
+    def ends_meanwhile(path):
+        host.stopping = True
+        return read(path)
+
+    one.party.read = ends_meanwhile
+    one.party.reload()
+    one.party.reload()
+    assert core.state == "new" and ("faces", "1") in host.models
+
+
 def test_a_config_that_is_wrong_changes_nothing(three):
     running, _ = three
     one = running[0]

@@ -67,12 +67,20 @@ const OF_PARTY: [&str; 6] = [
 pub(crate) fn read_file<T: DeserializeOwned>(path: &Path, help: &str) -> Result<T, Error> {
     let text = std::fs::read_to_string(path)
         .map_err(|e| Error::file(path, format!("it cannot be read ({e}); {help}")))?;
-    toml::from_str(&text).map_err(|e| {
-        let mut why = plain(&e.to_string());
+    toml::from_str(&text).map_err(|e: toml::de::Error| {
+        // Not the line itself: a password or a token may stand in it, and errors are logged.
+        let before = e.span().and_then(|span| text.get(..span.start));
+        let at = before.map_or(String::new(), |before| {
+            let line = 1 + before.matches('\n').count();
+            let column = 1 + before.chars().rev().take_while(|c| *c != '\n').count();
+            format!("line {line}, column {column}: ")
+        });
+        let mut why = at + &plain(e.message());
         let unknown = |key| why.contains(&format!("unknown field `{key}`"));
         if why.contains("`party`") && OF_PARTY.into_iter().any(unknown) {
             let keys = OF_PARTY.join(", ");
-            why += &format!("write [party] above {keys}, and below all other keys without a table");
+            why +=
+                &format!("; write [party] above {keys}, and below all other keys without a table");
         }
         Error::file(path, why)
     })
@@ -143,5 +151,27 @@ mod tests {
             error.starts_with("settings: unknown field `bach`"),
             "{error}"
         );
+    }
+
+    /// A config's errors say where they are, and not what else stands in that line.
+    #[test]
+    fn lines_of_a_config_are_not_shown() {
+        let path = std::env::temp_dir().join(format!("tacit-options-{}.toml", std::process::id()));
+        for (text, at) in [
+            (
+                "[run]\nprotocol = \"falcon\"\ntraces = \"https://u:hunter2@h",
+                "line 3",
+            ),
+            (
+                "[run]\nsecret = { command = [\"hunter2\"], shell = 1 }\n",
+                "line 2, column 1",
+            ),
+        ] {
+            std::fs::write(&path, text).expect("written");
+            let read = super::read_file::<std::collections::BTreeMap<String, Settings>>(&path, "");
+            let error = read.map(drop).expect_err(text).to_string();
+            assert!(error.contains(at) && !error.contains("hunter2"), "{error}");
+        }
+        std::fs::remove_file(&path).expect("removed");
     }
 }

@@ -108,7 +108,8 @@ impl Secret {
     }
 }
 
-fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
+/// What a file holds that nobody else may read.
+pub(crate) fn of_file(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     let failed = |e: std::io::Error| Error::file(path, format!("it cannot be read ({e})"));
     // A pipe that nobody writes to would be opened for ever.
     let before = std::fs::metadata(path).map_err(failed)?;

@@ -43,7 +43,19 @@ impl Error {
             Error::Data(_) => format!("its data cannot be read; {OWN}"),
             Error::Panic { .. } => format!("a defect of its program; {OWN}"),
             Error::Early { cause, .. } => cause.told(),
-            other => other.to_string(),
+            Error::Files(_) => format!("files of it cannot be written; {OWN}"),
+            // What is told of these names no file and shows no value.
+            Error::Net(_)
+            | Error::Protocol(_)
+            | Error::Encode(_)
+            | Error::Shape(_)
+            | Error::Client(_)
+            | Error::PeerPlan { .. }
+            | Error::Malformed { .. }
+            | Error::Setting { .. }
+            | Error::Wrong(_)
+            | Error::Cancelled
+            | Error::Processes(_) => self.to_string(),
         }
     }
 
@@ -118,6 +130,10 @@ mod tests {
             (
                 Error::file("/home/x.npy".as_ref(), "item 31 is 77.5"),
                 "a file of its config cannot be used",
+            ),
+            (
+                Error::Files(vec![Error::file("/home/31/77.5.npy".as_ref(), "no room")]),
+                "files of it cannot be written",
             ),
         ] {
             let told = error.told();

@@ -42,7 +42,7 @@ class Ticket:
     items : int
         What it was charged.
     digest : bytes
-        The hash of its session and share: the same request again is free, another under its number refused.
+        The hash of its session and share: the same again is free, another under its number refused.
     accepted : bool
         Whether the core has ever taken it.
     watchers : int

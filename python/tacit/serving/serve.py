@@ -182,9 +182,12 @@ class Party:
     def reload(self) -> None:
         """Reads models, clients, the certificate of HTTPS and the quarantine anew, nothing else.
 
-        What is wrong is logged, and that part stays as it was.
+        What is wrong is logged, and that part stays as it was. A party that ends reads nothing:
+        the others would meet a model that is gone at once.
         """
         with self.reloading:
+            if self.host.stopping:
+                return
             try:
                 config = self.read(self.path)
             except WRONG as error:
@@ -212,6 +215,12 @@ class Party:
         self.still.ends()
         self.host.models = models
         for served in models.values():
+            self._start(served)
+
+    def _start(self, served: Served) -> None:
+        """Has a model that is among those of the host met, unless the party ends meanwhile."""
+        # What ends the party looks at the host's models after it has said so.
+        if not self.host.stopping:
             served.runner.start()
 
     def _read_models(self, config: Mapping[str, Any]) -> None:
@@ -223,7 +232,7 @@ class Party:
         self.host.models = in_order({**self.host.models, **new}, config["models"])
         for served in new.values():
             self.log.info("comes", model=served.name, version=served.version)
-            served.runner.start()
+            self._start(served)
         for key in gone:
             self.log.info("goes", model=key[0], version=key[1])
             threading.Thread(target=self._leave, args=(key,), daemon=True).start()

@@ -71,7 +71,9 @@ impl BatchNorm {
                 format.bits, format.fraction
             )));
         }
-        let scale = (format.room() as i32 - span.high).max(format.fraction as i32) as u32;
+        let fraction = format.fraction as i32;
+        // A variance is widened by a factor of 64 bits.
+        let scale = (format.room() as i32 - span.high).clamp(fraction, fraction + 62) as u32;
         let arguments = Arguments {
             fraction: scale,
             ..Arguments::new(format, span)

@@ -6,10 +6,11 @@
 //! under malicious security they are the same in all predictions of a life, whatever they are.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use crate::Error;
+use crate::secret::of_file;
 
 const SALT: usize = 32;
 const CONTEXT: &str = "tacit: an owner's commitment to a model's file";
@@ -36,16 +37,14 @@ fn kept(path: &Path) -> Result<[u8; SALT], Error> {
         )
     };
     let mut salt = [0; SALT];
-    match File::open(path) {
+    match path.metadata() {
         Err(e) if e.kind() == ErrorKind::NotFound => {
             getrandom::fill(&mut salt)
                 .map_err(|e| tacit_protocols::Error::Randomness(e.to_string()))?;
             place(path, &salt).map_err(failed)?;
         }
-        Ok(from) => {
-            let mut old = Vec::new();
-            from.take(1024).read_to_end(&mut old).map_err(failed)?;
-            salt = old.try_into().map_err(|_| {
+        Ok(_) => {
+            salt = of_file(path)?.as_slice().try_into().map_err(|_| {
                 let why = "it holds no salt of 32 bytes; a new one makes a new commitment, which the others \
                            must approve";
                 Error::file(path, why)
@@ -59,8 +58,10 @@ fn kept(path: &Path) -> Result<[u8; SALT], Error> {
 /// Writes a file whole or not at all, and never over another: half a salt would be found at the next start.
 fn place(path: &Path, salt: &[u8]) -> std::io::Result<()> {
     let beside = path.with_extension(format!("salt-{}", std::process::id()));
+    // One that was left there may be for others to read.
+    let _ = std::fs::remove_file(&beside);
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut new = options.open(&beside)?;

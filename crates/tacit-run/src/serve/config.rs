@@ -213,7 +213,7 @@ impl ServeConfig {
         }
     }
 
-    fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Error> {
         if self.run.data_owner.is_some() {
             let why = "clients own the data of a service; leave it out";
             return Err(Error::setting("run.data_owner", why));
@@ -228,6 +228,15 @@ impl ServeConfig {
             ));
         }
         self.service.check()?;
+        self.clients.iter().try_for_each(ClientTable::check)?;
+        let (wait, timeout) = (self.limits().wait, self.run.timeout);
+        if wait > timeout / 4 {
+            let why = format!(
+                "the others hear nothing while a batch waits for more, and give up after run.timeout, {} s: give a quarter of it at most",
+                timeout.as_secs_f64()
+            );
+            return Err(Error::setting("service.wait_ms", why));
+        }
         let number = self.number()?;
         for (at, table) in self.models.iter().enumerate() {
             table.check()?;

@@ -7,6 +7,8 @@ use tacit_nn::plan::MAX_ITEM_BYTES;
 
 use crate::{CompileOptions, Error, PartyName, Secret};
 
+/// The longest time that a client's budget is for, in seconds.
+const LONGEST_PERIOD: f64 = 3.1536e9;
 /// Sessions of a model.
 const MOST_SESSIONS: usize = 16;
 
@@ -216,6 +218,21 @@ impl ModelTable {
                 Err(Error::setting("models", why))
             }
         }
+    }
+}
+
+impl ClientTable {
+    /// Checks that a budget is for a time: what is written without an end is none, and a day's would stand for it.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.period_s > 0.0 && self.period_s <= LONGEST_PERIOD {
+            return Ok(());
+        }
+        let why = format!(
+            "{} of '{}' is no such time; give seconds up to {LONGEST_PERIOD}, 100 years",
+            self.period_s,
+            self.name.escape_debug()
+        );
+        Err(Error::setting("clients.period_s", why))
     }
 }
 

@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 
 use super::{CheckpointOptions, EpochReport};
 use crate::Error;
+use crate::secret::of_file;
 
 const MAGIC: &[u8] = b"tacit checkpoint 2\n";
 const KEY_BYTES: usize = 32;
@@ -284,9 +285,9 @@ fn part(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The key of a file, made if there is none.
 fn key(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     let mut key = Zeroizing::new(vec![0; KEY_BYTES]);
-    match fs::read(path) {
-        Ok(bytes) => {
-            let bytes = Zeroizing::new(bytes);
+    match fs::metadata(path) {
+        Ok(_) => {
+            let bytes = of_file(path)?;
             if bytes.len() != KEY_BYTES {
                 let why = format!(
                     "a checkpoint key has {KEY_BYTES} bytes, not {}",
@@ -309,8 +310,10 @@ fn key(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
 /// Writes a file that only its owner reads, so that there is the old one or the new one whole.
 fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let partial = path.with_extension("partial");
+    // One that was left there may be for others to read.
+    let _ = fs::remove_file(&partial);
     let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(&partial)?;

@@ -11,7 +11,7 @@
 //!
 //! Error of inverse roots: 4 (int, as the paper) and 4.39 (real) for 16 bits from 0.1 on; of results
 //! above 1 at most one unit and a relative `4 / 2^s`, with `s` the result's fraction bits, or 12 if
-//! these are fewer. Of roots: at most 2.5 times the root, or 2.5 below 1.
+//! these are fewer. Of roots: at most 2.5 times the root, or 2.5 below 1; from 15 fraction bits on 3 times it.
 //!
 //! 0 is taken for one unit of the argument. Inverse roots have a lowest power of two: what is
 //! smaller has the result of a number in that binade, so between the largest result and
@@ -73,8 +73,8 @@ impl SquareRoot {
     }
 
     /// The result has 4 to 28 fraction bits, at most as many as the input has bits below its
-    /// sign and the next, and its width holds two bits more and, of a root, the largest result.
-    /// `low` is that of an inverse.
+    /// sign and the next, and its width holds two bits more and, of a root, the whole part of the largest result: with its
+    /// fraction bits it does only of arguments whose result fits. `low` is that of an inverse.
     fn of(input: Format, output: Format, low: Option<i32>) -> Result<Self, Error> {
         let (bits, unit) = (input.bits, input.scale as i32);
         require((6..=36).contains(&bits) && input.scale <= bits - 2, || {

@@ -67,3 +67,26 @@ fn each_model_has_ports_of_its_own() {
         assert!(error.contains(why), "{error}");
     }
 }
+
+/// A budget without an end would be one of a day, and what waits for longer than the others do is lost.
+#[test]
+fn times_that_are_none() {
+    let parties = Parties::prepared("times", "falcon", same);
+    for period in ["inf", "nan", "-1.0", "0.0", "1e10"] {
+        let client = format!("\n[[clients]]\nname = \"lab\"\nqueries = 9\nperiod_s = {period}\n");
+        let error = with(&parties, &client).expect_err(period).to_string();
+        assert!(
+            error.contains("clients.period_s") && error.contains("lab"),
+            "{error}"
+        );
+    }
+    let mut config = with(&parties, "").expect("read");
+    config.service.wait_ms = 31_000.0;
+    let error = config.check().expect_err("a quarter of 120 s").to_string();
+    assert!(
+        error.contains("service.wait_ms") && error.contains("120 s"),
+        "{error}"
+    );
+    config.service.wait_ms = 30_000.0;
+    assert!(config.check().is_ok());
+}
