@@ -164,7 +164,7 @@ mod tests {
             ),
             (
                 "[run]\nsecret = { command = [\"hunter2\"], shell = 1 }\n",
-                "line 2, column 1",
+                "line 1, column 1",
             ),
         ] {
             std::fs::write(&path, text).expect("written");

@@ -97,8 +97,13 @@ mod tests {
         assert_eq!(of(&one, &a), first);
         assert_ne!(of(&other, &a), first);
         assert_ne!(of(&one, &b), first);
-        let error = commitment(&one, &write("c.salt", "short")).expect_err("no salt");
-        assert!(error.to_string().contains("32 bytes"), "{error}");
+        let short = write("c.salt", "short");
+        for (mode, why) in [(0o644, "read by others (mode 644)"), (0o600, "32 bytes")] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(&short, mode).expect("set");
+            let error = commitment(&one, &short).expect_err(why).to_string();
+            assert!(error.contains(why), "{error}");
+        }
         std::fs::remove_dir_all(&dir).expect("removed");
     }
 }

@@ -184,12 +184,22 @@ fn a_damaged_file_does_not_count() {
 fn only_the_owner_may_read_keys_and_checkpoints() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("modes");
+    let (for_all, key) = (
+        fs::Permissions::from_mode(0o644),
+        folder.0.join("keys/party2.key"),
+    );
+    // What an earlier start has left does not lend a key its mode.
+    fs::create_dir_all(folder.0.join("keys")).expect("made");
+    fs::write(key.with_extension("partial"), "left").expect("written");
     let keeper = folder.keeper("t");
     keeper.save(&position(1), &[]).expect("saves");
-    for path in [keeper.path(1), folder.0.join("keys/party2.key")] {
-        let mode = fs::metadata(&path).expect("there").permissions().mode();
+    for path in [&keeper.path(1), &key] {
+        let mode = fs::metadata(path).expect("there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", path.display());
     }
+    fs::set_permissions(&key, for_all).expect("set");
+    let error = super::key(&key).expect_err("read by others").to_string();
+    assert!(error.contains("mode 644"), "{error}");
 }
 
 /// The key while it is used, what it seals and what it opens are gone with the keeper.
