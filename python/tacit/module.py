@@ -89,7 +89,13 @@ def read(module: Any, samples: ArrayLike, weights: Path) -> tuple[Layer, Places]
 def refuse_kept(module: Any) -> None:
     """Refuses parameters that a module does not train, or has twice: a training has neither."""
     known: dict[int, str] = {}
-    for name, parameter in module.named_parameters(remove_duplicate=False):
+    # A module that is there twice is told of where it is used.
+    own = (
+        (f"{path}.{name}".lstrip("."), parameter)
+        for path, part in module.named_modules()
+        for name, parameter in part.named_parameters(recurse=False, remove_duplicate=False)
+    )
+    for name, parameter in own:
         if not parameter.requires_grad:
             raise TacitError(
                 f"'{name}' is not to be trained (requires_grad is False), and a training changes "
@@ -124,7 +130,8 @@ class Reader:
                 if node.args[0] not in self.values:
                     raise UnreadableError("it has several outputs")
             elif "tensor_meta" in node.meta and hasattr(node.meta["tensor_meta"], "shape"):
-                if self.is_in_place(node) and self.is_read_again(node.args[0]):
+                changed = node.all_input_nodes[:1]
+                if self.is_in_place(node) and self.is_read_after(changed[0], node, node):
                     raise UnreadableError(f"'{node}' changes a value that is read again")
                 layer = self.layer(node)
                 read = [self.value(value) for value in node.all_input_nodes[: self.arity(layer)]]
@@ -142,14 +149,26 @@ class Reader:
         name = node.target if isinstance(node.target, str) else node.target.__name__
         return name in CHANGING or bool(node.kwargs.get("inplace", False))
 
-    def is_read_again(self, value: Any) -> bool:
-        """Whether a value has several readers, or is a view of one that has."""
-        if len(value.users) > 1:
+    def is_read_after(self, value: Any, change: Any, through: Any) -> bool:
+        """Whether a value is read after it has changed, by itself, by a view or as what it views.
+
+        `through` is the reader by which the change comes.
+        """
+        reads = [user for user in value.users if user is not through and not is_size(user)]
+        if any(change < user or self.is_view(user) for user in reads):
             return True
-        name = value.target if isinstance(value.target, str) else value.target.__name__
-        if value.op == "call_module":
-            name = type(self.parts[value.target]).__name__
-        return name in VIEWS and self.is_read_again(value.all_input_nodes[0])
+        if not self.is_view(value):
+            return False
+        return self.is_read_after(value.all_input_nodes[0], change, value)
+
+    def is_view(self, node: Any) -> bool:
+        """Whether a node's numbers lie where those lie that it reads."""
+        if node.op not in ("call_module", "call_function", "call_method"):
+            return False
+        name = node.target if isinstance(node.target, str) else node.target.__name__
+        if node.op == "call_module":
+            name = type(self.parts[node.target]).__name__
+        return name in VIEWS
 
     @staticmethod
     def arity(layer: Layer | None) -> int:
@@ -179,6 +198,11 @@ class Reader:
         if node.op in ("call_function", "call_method") and name in FUNCTIONS:
             return FUNCTIONS[name](node)
         raise UnreadableError(f"'{node}' ({name})")
+
+
+def is_size(node: Any) -> bool:
+    """Whether a node gives no tensor, as sizes do."""
+    return node.op != "output" and not hasattr(node.meta.get("tensor_meta"), "shape")
 
 
 def shapes(node: Any) -> list[tuple[int, ...]]:

@@ -7,7 +7,8 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Error;
 use crate::secret::of_file;
@@ -57,8 +58,12 @@ fn kept(path: &Path) -> Result<[u8; SALT], Error> {
 
 /// Writes a file whole or not at all, and never over another: half a salt would be found at the next start.
 fn place(path: &Path, salt: &[u8]) -> std::io::Result<()> {
-    let beside = path.with_extension(format!("salt-{}", std::process::id()));
-    // One that was left there may be for others to read.
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{process}-{number}"));
+    let beside = PathBuf::from(beside);
+    // One that an earlier process has left there may be for others to read.
     let _ = std::fs::remove_file(&beside);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

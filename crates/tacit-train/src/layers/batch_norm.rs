@@ -127,7 +127,8 @@ fn means(
 }
 
 /// The mean of the squares of centred values. Sums of them have `2 f` fraction bits, which leaves room for those of some
-/// thousand: of more elements there are several, each truncated by itself.
+/// thousand: of more elements there are several, each truncated by itself. What is asked of the variance is asked of the
+/// mean square of each.
 fn variances(
     machine: &mut Erased,
     fixed: FixedPoint,
@@ -146,7 +147,8 @@ fn variances(
 }
 
 /// For every part of the elements, and in it for every channel, the sum of products, with `2 f` fraction bits: a row
-/// times a column for each, so that one element of each is sent.
+/// times a column for each, so that one element of each is sent. A part has one of every
+/// `parts` elements, so as much of a bright image as of others.
 fn channel_products(
     machine: &mut Erased,
     factors: [&Handle; 2],
@@ -159,7 +161,7 @@ fn channel_products(
         true => ((at / plane * channels + c) * plane + at % plane) as u32,
         false => PAD,
     };
-    let row = |part: usize, c: usize| (part * k..(part + 1) * k).map(move |at| place(c, at));
+    let row = |part: usize, c: usize| (0..k).map(move |t| place(c, t * parts + part));
     let rows = |part: usize| (0..channels).flat_map(move |c| row(part, c));
     let order: Vec<u32> = (0..parts).flat_map(rows).collect();
     let [x, y] = factors.map(|v| machine.gather(v, &order));
