@@ -210,7 +210,7 @@ class Early(nn.Module):
 
 
 def test_a_value_that_was_read_before_it_is_changed():
-    """It has dropout, so that no file takes its place."""
+    """With dropout, so that no file takes its place."""
     torch.manual_seed(4)
     x, y = images(12, 1)
     module = Early()
