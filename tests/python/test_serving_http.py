@@ -311,25 +311,6 @@ def test_shares_of_another_session(one, three):
     refused(post(one, *body(three[1], bytes(64), session="ab" * 16)), 409, "other-session")
 
 
-def test_parties_that_meet_anew_while_a_body_is_read(one, three, monkeypatch):
-    """Nothing that was judged by one session's plan is computed in another."""
-    core, before = one.services["digits"], one.services["digits"].described()
-    old = body(three[1], bytes(64))
-    monkeypatch.setattr(core, "described", lambda: before)
-    three[1].session = secrets.token_hex(16)
-    refused(post(one, *old), 409, "other-session")
-    monkeypatch.undo()
-
-
-def test_an_answer_of_a_session_is_not_given_in_another(three):
-    running, world = three
-    number, parts = secrets.token_bytes(16), shares(np.ones((2, 4)))
-    ask_all(running, [body(world, part, number=number) for part in parts])
-    world.session = secrets.token_hex(16)
-    for party, part in zip(running, parts, strict=True):
-        refused(post(party, *body(world, part, number=number)), 409, "reused")
-
-
 def test_a_share_that_only_one_party_has(one, three):
     refused(post(one, *body(three[1], bytes(64))), 502, "missing-elsewhere", "beta")
 

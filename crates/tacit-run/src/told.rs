@@ -44,7 +44,7 @@ impl Error {
             Error::Panic { .. } => format!("a defect of its program; {OWN}"),
             Error::Early { cause, .. } => cause.told(),
             Error::Files(_) => format!("files of it cannot be written; {OWN}"),
-            // What is told of these names no file and shows no value.
+            // These name no file of this party.
             Error::Net(_)
             | Error::Protocol(_)
             | Error::Encode(_)

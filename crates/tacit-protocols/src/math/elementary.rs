@@ -44,9 +44,9 @@ pub struct Number {
     pub fraction: u32,
 }
 
-/// The elementary functions, each within its [`Elementary::tolerance`] over its whole domain, where a protocol has no
-/// way of its own ([`Machine::native`](crate::machine::Machine::native) says how near that is: exponentials by the tables of
-/// two parties are off by up to 4.3 units).
+/// The elementary functions, each within its [`Elementary::tolerance`] over its whole domain, where the protocol has no
+/// way of its own ([`Machine::native`](crate::machine::Machine::native)). Exponentials by the tables of two parties are off
+/// by up to 4.3 units.
 ///
 /// Arguments whose width is that of the ring have magnitudes below a quarter of it, as comparisons ask for.
 /// A span may reach from one unit of the arguments to `2^(bits - 3)` of them. Below it, 0 and negative

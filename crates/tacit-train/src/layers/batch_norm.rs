@@ -17,8 +17,8 @@ use crate::{Error, FixedPoint, Layer};
 
 /// Variances plus epsilon lie below this power of two.
 const HIGH: i32 = 10;
-/// The elements whose squares are summed at least, as a power of two: where the ring has not that much room beside
-/// [`HIGH`], variances are below a quarter of it over the squares of `2^f`, over as many.
+/// The fewest elements whose squares are summed before a truncation, as a power of two. Where the ring has less room
+/// beside [`HIGH`], variances must be below `2^(bits - 2 - 2 f)` over so many.
 const LEAST_ROOM: u32 = 6;
 
 /// The values that the backward pass needs.
@@ -147,8 +147,7 @@ fn variances(
 }
 
 /// For every part of the elements, and in it for every channel, the sum of products, with `2 f` fraction bits: a row
-/// times a column for each, so that one element of each is sent. A part has one of every
-/// `parts` elements, so as much of a bright image as of others.
+/// times a column for each, so that one element of each is sent. A part has one of every `parts` elements, so as much of a bright image as of others.
 fn channel_products(
     machine: &mut Erased,
     factors: [&Handle; 2],
