@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::rounding::{FINE, Manner, Rounding, Signs};
 use super::units::{in_units, nearest};
 use crate::graph::{Function, Graph, Node, Op, ValueId, Weights};
-use crate::reference::{Lanes, NONE, Ranges, ShapeError, ends, joined, parts};
+use crate::reference::{Ends, Lanes, NONE, Ranges, ShapeError, ends, items, joined, parts};
 
 /// How a trial is repeated, of small models in all of these ways.
 pub(super) const MANNERS: [Manner; 5] = [
@@ -42,10 +40,7 @@ pub(super) fn rounded_runs(
         lowest: lowest(graph, rounding),
         lens: graph.lens(),
     };
-    let runs = manners
-        .par_iter()
-        .map(|&manner| model.run(x, first, manner));
-    runs.collect()
+    model.runs(x, first, manners)
 }
 
 /// A model with what its rounding needs to know of it.
@@ -60,16 +55,36 @@ struct Rounded<'a> {
 }
 
 impl Rounded<'_> {
-    fn run(&self, x: &[f32], first: usize, manner: Manner) -> Result<Run, ShapeError> {
-        let mut seen = vec![NONE; self.lowest.len()];
+    /// Runs all manners together, one after the other among the items: weights are rounded alike in each, and once.
+    fn runs(&self, x: &[f32], first: usize, manners: &[Manner]) -> Result<Vec<Run>, ShapeError> {
+        let each = items(self.graph, x)?;
+        let mut seen = vec![vec![NONE; self.lowest.len()]; manners.len()];
         let changed = |layer, op: &Op| rounded_op(op, layer, self.rounding);
-        let rounded = |id, item, values: &mut [f32]| {
-            self.round(id, values, (first + item) * self.lens[id], manner);
-            ends(values)
+        let rounded = |id, mut item, mut values: &mut [f32]| {
+            let len = self.lens[id];
+            let mut found = Vec::new();
+            while !values.is_empty() {
+                let (manner, at) = (item / each, item % each);
+                let of_manner = values.len().min((each - at) * len);
+                let (some, others) = values.split_at_mut(of_manner);
+                self.round(id, some, (first + at) * len, manners[manner]);
+                found.push((manner, ends(some)));
+                (item, values) = (item + each - at, others);
+            }
+            found
         };
-        let told = |id: ValueId, ends| seen[id] = joined(seen[id], ends);
-        let outputs = Lanes::with(self.graph, changed).run(x, rounded, told)?;
-        Ok((outputs, seen))
+        let told = |id: ValueId, found: Vec<(usize, Ends)>| {
+            for (manner, ends) in found {
+                seen[manner][id] = joined(seen[manner][id], ends);
+            }
+        };
+        let outputs =
+            Lanes::with(self.graph, changed).run(&x.repeat(manners.len()), rounded, told)?;
+        let of_manner = outputs.len().checked_div(manners.len()).unwrap_or(0);
+        let of_manner = |at: usize| outputs[at * of_manner..(at + 1) * of_manner].to_vec();
+        Ok((seen.into_iter().enumerate())
+            .map(|(at, seen)| (of_manner(at), seen))
+            .collect())
     }
 
     /// Rounds elements of value `id` from place `first` on.

@@ -9,6 +9,8 @@ use crate::graph::ValueId;
 
 /// Number of layers in doubt from which on fewer than twice as many are no worse.
 const MANY: usize = 16;
+/// How many times as much fewer bits err, where they are the cause: a bit doubles an error, or is of no use.
+const STEEP: f64 = 1.5;
 /// How many times as much as rounding was seen to lead to is provided for.
 const AMPLE: f64 = 2.0;
 /// Last places by which values may go beyond what is provided for.
@@ -31,6 +33,21 @@ impl<T> Candidate<T> {
             Rc::ptr_eq(&other.bounds, &self.bounds) && other.bits > self.bits
         };
         !among.iter().any(has_more)
+    }
+
+    /// Whether of candidates with these errors two have the same ranges and more bits, and more than a little error, the
+    /// one of fewer bits the larger one: this one has no less.
+    pub(super) fn is_rougher(&self, errors: &[(&Candidate<T>, f64)], little: f64) -> bool {
+        let has_more = |of: &&(&Candidate<T>, f64)| {
+            Rc::ptr_eq(&of.0.bounds, &self.bounds) && of.0.bits > self.bits
+        };
+        let more = || errors.iter().filter(has_more);
+        let is_steep = |(fewer, error): &(&Candidate<T>, f64)| {
+            more().any(|(finer, least)| {
+                finer.bits > fewer.bits && *least > little && *error >= STEEP * least
+            })
+        };
+        more().any(is_steep)
     }
 }
 
@@ -79,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_bits_of_each_range_are_found() {
+    fn more_bits_of_the_same_ranges_are_found() {
         let ranges: [Rc<[Bound]>; 2] = [Rc::new([]), Rc::new([])];
         let of = |range: usize, bits| Candidate {
             bits,
@@ -100,6 +117,14 @@ mod tests {
             .each_ref()
             .map(|of| of.has_most_bits(&candidates));
         assert_eq!(most, [false, true, false, true, false]);
+        let [of_18, of_20, of_17, others, fewer] = &candidates;
+        let is_rougher = |errors: [f64; 2], of: &Candidate<()>| {
+            of.is_rougher(&[(of_18, errors[0]), (of_20, errors[1])], 0.001)
+        };
+        assert!(is_rougher([0.008, 0.002], of_17) && !is_rougher([0.002, 0.008], of_17));
+        assert!(!is_rougher([0.0025, 0.002], of_17) && !is_rougher([0.004, 0.001], of_17));
+        assert!(!is_rougher([0.008, 0.002], of_18) && !is_rougher([0.008, 0.002], others));
+        assert!(!fewer.is_rougher(&[(others, 0.5)], 0.001));
     }
 
     /// One layer in doubt is worse than none, and 16 than 15; of many about as many are no worse.

@@ -101,7 +101,8 @@ impl Choice<'_> {
     }
 
     /// [`Choice::best`] by the errors that count. If the first is asked for, of a model so large that
-    /// [`CHOICE_WORK`] is spent only the most bits that fit each range are tried from then on.
+    /// [`CHOICE_WORK`] is spent only the most bits that fit each range are tried from then on; and of ranges where more bits
+    /// err too much, and fewer more, still fewer are not tried.
     fn pick<T>(
         &self,
         candidates: &[Candidate<T>],
@@ -123,6 +124,7 @@ impl Choice<'_> {
         // The largest of many errors is larger than that of few.
         let little_of_many = asked.little.max(ENOUGH_DOUBTFUL);
         let (mut sure, mut best, mut spent) = (None, None, 0);
+        let mut errors = Vec::new();
         for (at, candidate) in candidates.iter().enumerate() {
             if is_enough(best, candidate, asked.little) {
                 sure = self.less(sure, best.take(), candidates, (asked.of, tried))?;
@@ -134,8 +136,8 @@ impl Choice<'_> {
             let error = match tried.iter().find(|(known, _)| *known == candidate.rounding) {
                 Some((_, erred)) => (asked.of)(erred),
                 None if asked.first
-                    && spent > CHOICE_WORK
-                    && !candidate.has_most_bits(candidates) =>
+                    && (spent > CHOICE_WORK && !candidate.has_most_bits(candidates)
+                        || candidate.is_rougher(&errors, asked.little)) =>
                 {
                     continue;
                 }
@@ -146,6 +148,7 @@ impl Choice<'_> {
                     (asked.of)(&erred)
                 }
             };
+            errors.push((candidate, error));
             if best.is_none_or(|(_, least)| error < least) {
                 best = Some((at, error));
             }
